@@ -1,0 +1,57 @@
+"""A workload with its shapes filled in: what a worker is asked to compile."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Dtype = Literal["f16", "f32"]
+
+OpName = Literal[
+    "transpose", "matmul", "add", "sub", "mul", "div", "relu", "exp", "square", "rsqrt", "max", "sum", "mean",
+]  # fmt: skip
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A named input array. ``shape`` counts elements per axis, outermost first."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: Dtype
+
+
+class Op(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One named value of the program.
+
+    ``of`` names inputs or earlier ops; a number stands for itself, exactly. Operands are widened to FP32, contractions
+    and reductions accumulate in FP32, and the result is rounded to ``dtype``: an ``f16`` op is a boundary, an ``f32``
+    op is interior. Binary ops broadcast as NumPy does; ``transpose`` swaps two axes; ``max``, ``sum`` and ``mean``
+    reduce the last axis and keep it with length one.
+    """
+
+    name: str
+    op: OpName
+    of: tuple[str | float, ...]
+    shape: tuple[int, ...]
+    dtype: Dtype
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A workload at one shape, in execution order. ``outputs`` name inputs or ops, in the order they are returned."""
+
+    workload: str
+    shape: str
+    inputs: tuple[Value, ...]
+    ops: tuple[Op, ...]
+    outputs: tuple[str, ...]
+
+    def value(self, name: str) -> Value | Op:
+        """The input or op called ``name``; KeyError if the program has none."""
+        for value in (*self.inputs, *self.ops):
+            if value.name == name:
+                return value
+        raise KeyError(f"{name!r} is no value of {self.workload} (have: {', '.join(self.names())})")
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(value.name for value in (*self.inputs, *self.ops))

@@ -1,0 +1,62 @@
+"""The exceptions of this project. A worker's trouble is none of them: it is an outcome with a reason.
+
+TensorAssetsError
+├── ManifestError        a workload manifest is wrong: names the file, the JSON pointer, the value, what is allowed
+├── SettingsError        a setting or argument is wrong: names it, its value, what is allowed
+├── EnvironmentBroken    a compiler's environment cannot be built
+├── ProtocolError        a worker's reply is not what the protocol allows
+├── DeviceRefused        the device found is not one the policy allows
+├── AllocationMismatch   records of different allocations or fingerprints were about to be joined
+├── EvidenceDamaged      a stored file differs from its name
+├── EvidenceMissing      a record or file that something refers to is not in the store
+├── BundleRefused        a bundle is not what it says, nothing was imported
+└── StoreUnwritable      the store, cache or site folder cannot be written
+"""
+
+from __future__ import annotations
+
+
+class TensorAssetsError(Exception):
+    """Base of all; ``str()`` is one line a user can act on."""
+
+
+class ManifestError(TensorAssetsError):
+    def __init__(self, source: str, pointer: str, problem: str) -> None:
+        super().__init__(f"{source} at {pointer or '/'}: {problem}")
+        self.source, self.pointer, self.problem = source, pointer, problem
+
+
+class SettingsError(TensorAssetsError):
+    pass
+
+
+class EnvironmentBroken(TensorAssetsError):
+    pass
+
+
+class ProtocolError(TensorAssetsError):
+    pass
+
+
+class DeviceRefused(TensorAssetsError):
+    pass
+
+
+class AllocationMismatch(TensorAssetsError):
+    pass
+
+
+class EvidenceDamaged(TensorAssetsError):
+    pass
+
+
+class EvidenceMissing(TensorAssetsError):
+    pass
+
+
+class BundleRefused(TensorAssetsError):
+    pass
+
+
+class StoreUnwritable(TensorAssetsError):
+    pass

@@ -1,0 +1,45 @@
+"""Where things are: the checkout, the store, the cache of environments. Every path can be set by one variable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The folders this project reads and writes. ``cache`` holds what can be rebuilt; ``store`` holds evidence."""
+
+    root: Path
+    store: str  # a path or an fsspec URL
+    cache: Path
+    workloads: tuple[Path, ...]
+    adapters: Path
+    site: Path  # the built site
+    target: str = "cpu"
+
+    @property
+    def shapes(self) -> Path:
+        return self.root / "fixtures" / "shapes.json"
+
+
+def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,TARGET}``, with the checkout's own as default.
+
+    ``TENSOR_ASSETS_WORKLOADS`` adds folders (separated as in PATH) to ``fixtures/workloads``.
+    """
+    user_cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    extra = [Path(part) for part in environ.get("TENSOR_ASSETS_WORKLOADS", "").split(os.pathsep) if part]
+    return Settings(
+        root=ROOT,
+        store=environ.get("TENSOR_ASSETS_STORE") or str(ROOT / ".store"),
+        cache=Path(environ.get("TENSOR_ASSETS_CACHE") or user_cache / "tensor_assets"),
+        workloads=(ROOT / "fixtures" / "workloads", *extra),
+        adapters=Path(environ.get("TENSOR_ASSETS_ADAPTERS") or ROOT / "adapters"),
+        site=Path(environ.get("TENSOR_ASSETS_SITE") or ROOT / "site" / "build"),
+        target=environ.get("TENSOR_ASSETS_TARGET") or "cpu",
+    )
