@@ -46,12 +46,14 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ops: tuple[Op, ...]
     outputs: tuple[str, ...]
 
+    def values(self) -> tuple[Value | Op, ...]:
+        """Every named value, inputs first, in execution order."""
+        return self.inputs + self.ops
+
     def value(self, name: str) -> Value | Op:
         """The input or op called ``name``; KeyError if the program has none."""
-        for value in (*self.inputs, *self.ops):
+        for value in self.values():
             if value.name == name:
                 return value
-        raise KeyError(f"{name!r} is no value of {self.workload} (have: {', '.join(self.names())})")
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(value.name for value in (*self.inputs, *self.ops))
+        have = ", ".join(value.name for value in self.values())
+        raise KeyError(f"{name!r} is no value of {self.workload} (have: {have})")
