@@ -1,0 +1,28 @@
+# Two commands do everything on a fresh machine: `make report` and `make test`. `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON ?= python3
+WORKLOAD ?= weight_view
+TARGET ?= cpu
+SHAPE ?=
+COMPILER ?=
+PORT ?= 3000
+export SYSTEM_PACKAGES ?= 1
+
+BIN := .venv/bin
+RUN := $(BIN)/tensor-assets
+
+.PHONY: help report test check ui lock clean format matrix-cpu original-cpu sm_90
+
+help:
+	@grep -E '^[a-z0-9_-]+:.*#' $(MAKEFILE_LIST) | sed -E 's/:.*#/\t/' | expand -t 16
+
+report: ; @.ci/setup runtime && $(RUN) report $(foreach w,$(WORKLOAD),--workload $(w)) --target $(TARGET) $(if $(SHAPE),--shape $(SHAPE)) $(foreach c,$(COMPILER),--compiler $(c)) # materialize WORKLOAD (default weight_view) for every compiler, build the site
+test: ; @.ci/setup test && $(BIN)/python -m pytest $(PYTEST) # set up what the tests need, run them all
+check: ; @.ci/setup test && .ci/check # lint, format, types, fast tests
+ui: ; @.ci/setup runtime && $(RUN) ui --port $(PORT) # Dagster's UI on 127.0.0.1:PORT with the same assets
+format: ; @.ci/setup test && $(BIN)/ruff format . && $(BIN)/ruff check --fix . # rewrite sources to the house style
+lock: ; @.ci/setup test && .ci/lock # regenerate every hash-pinned lock from its .in
+matrix-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --shape matrix --target cpu # the ten matrix workloads on every CPU compiler
+original-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --suite original --shape inspect --target cpu # all twenty workloads at inspection size
+sm_90: ; @.ci/setup runtime && $(RUN) report --suite matrix --target sm_90 # compiled for sm_90 without a GPU, never run
+clean: ; rm -rf .venv site/build site/generated # what can be made again; evidence in .store stays
