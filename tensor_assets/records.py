@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 from tensor_worker.artifacts import Capture, Plan
-from tensor_worker.messages import Activity, Cache, Clock
+from tensor_worker.messages import Activity, Cache, Clock, Variant
 from tensor_worker.program import Program
 
 SCHEMA = 1
@@ -109,6 +109,7 @@ class EnvironmentRecord(_Record, frozen=True, kw_only=True, tag="environment"):
     freeze: dict[str, str]
     version: str = ""  # of the compiler itself
     toolchain: dict[str, str] = {}
+    variants: tuple[Variant, ...] = ()  # what the compiler's worker offers, from its greeting
 
 
 class Verdict(_Struct, frozen=True, kw_only=True):
@@ -236,15 +237,18 @@ class Series(_Struct, frozen=True, kw_only=True):
 
 
 class Comparison(_Struct, frozen=True, kw_only=True):
-    """One configuration against the baseline of its session, processes as the unit."""
+    """One configuration against the baseline of its session, processes as the unit.
+
+    What could not be computed is None: nothing at all where the verdict is ``insufficient``, never NaN or 0.
+    """
 
     baseline: str
-    ratio: float  # of geometric means of process medians
-    interval: tuple[float, float]
-    p: float
-    q: float  # after false-discovery control over the session
-    degrees: int
     verdict: Literal["faster", "slower", "same", "uncertain", "insufficient"]
+    ratio: float | None = None  # of geometric means of process medians
+    interval: tuple[float, float] | None = None  # 95 % of the ratio
+    p: float | None = None
+    q: float | None = None  # after false-discovery control over the session
+    degrees: int = 0
 
 
 class Timing(_Struct, frozen=True, kw_only=True):
@@ -256,6 +260,9 @@ class Timing(_Struct, frozen=True, kw_only=True):
     series: tuple[Series, ...]
     median_ns: float | None  # median of process medians; None when nothing usable was measured
     noise: float | None  # pooled A/A: standard deviation of log process medians, same-fingerprint pairs
+    noise_degrees: int = 0  # degrees of freedom of ``noise``
+    aa_pairs: int = 0  # same-fingerprint pairs of the session that were tested against each other
+    aa_alarms: int = 0  # of those, called different at 5 %
     floor_ns: float | None = None  # time below which a sample is impossible
     comparison: Comparison | None = None
 

@@ -1,0 +1,140 @@
+"""Between processes: the process is the unit of inference, its log median the datum, A/A pairs the yardstick.
+
+Two processes of the same program differ by more than their own blocks say, so blocks are never the unit here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+from tensor_assets.records import Comparison
+
+Verdict = Literal["faster", "slower", "same", "uncertain", "insufficient"]
+
+ALPHA = 0.05  # false positives over all comparisons of a session (false-discovery rate), and 1 - coverage of intervals
+FEWEST_DEGREES = 6  # under this the t quantile is so wide, and the variance so badly known, that nothing is claimed
+# Two identical programs differed by up to 1.7 % under the best host setting measured (one core for every timing
+# thread, H200 host); a difference inside three percent is not worth telling a reader to act on.
+EQUIVALENCE_MARGIN = 0.03
+
+
+class Group(NamedTuple):
+    """Processes of one configuration that ran the same implementation (one fingerprint)."""
+
+    configuration: str
+    medians_ns: tuple[float, ...]  # one a process
+
+    @property
+    def logs(self) -> tuple[float, ...]:
+        return tuple(math.log(median) for median in self.medians_ns)
+
+
+class Noise(NamedTuple):
+    """Spread between processes that ran the same implementation, of log medians: about a relative difference."""
+
+    deviation: float
+    degrees: int
+
+
+class FalseAlarms(NamedTuple):
+    """Pairs of identical processes that a test at ``ALPHA`` would call different."""
+
+    alarms: int
+    pairs: int
+
+
+def pool(groups: Sequence[Group]) -> Noise | None:
+    """Standard deviation within groups, pooled over all of them; None if no group has two processes."""
+    degrees = sum(len(group.medians_ns) - 1 for group in groups if group.medians_ns)
+    if degrees == 0:
+        return None
+    squares = sum(len(group.logs) * float(np.var(group.logs)) for group in groups if group.medians_ns)
+    return Noise(math.sqrt(squares / degrees), degrees)
+
+
+def compare_all(groups: Sequence[Group], baseline: str, noise: Noise | None = None) -> dict[str, Comparison]:
+    """Every configuration but ``baseline`` against it, with false-discovery control over all of them.
+
+    ``noise`` defaults to what ``groups`` pool to. Without a baseline, or with nothing measured, verdicts are
+    ``insufficient`` and carry no numbers.
+    """
+    noise = noise or pool(groups)
+    base = next((group for group in groups if group.configuration == baseline), Group(baseline, ()))
+    found = {g.configuration: _compare(g, base, noise) for g in groups if g.configuration != baseline}
+    return control(found)
+
+
+def control(comparisons: dict[str, Comparison]) -> dict[str, Comparison]:
+    """The comparisons with Benjamini–Hochberg q values over those that were tested, and the verdicts that follow."""
+    tested = [name for name, comparison in comparisons.items() if comparison.p is not None]
+    if not tested:
+        return comparisons
+    ps = [comparisons[name].p for name in tested]
+    qs = {name: float(q) for name, q in zip(tested, stats.false_discovery_control(ps), strict=True)}
+    return {name: _judged(comparison, qs.get(name)) for name, comparison in comparisons.items()}
+
+
+def false_alarms(groups: Sequence[Group]) -> FalseAlarms:
+    """The A/A control: every same-implementation pair tested against the noise of all *other* groups.
+
+    Groups for which the others pool to fewer than ``FEWEST_DEGREES`` are left out; no test would be made there.
+    """
+    alarms = pairs = 0
+    for index, group in enumerate(groups):
+        noise = pool([other for place, other in enumerate(groups) if place != index])
+        if noise is None or noise.degrees < FEWEST_DEGREES:
+            continue
+        for one, other in combinations(group.logs, 2):
+            pairs += 1
+            alarms += _p_value(one - other, noise.deviation * math.sqrt(2.0), noise.degrees) <= ALPHA
+    return FalseAlarms(alarms, pairs)
+
+
+def _compare(group: Group, base: Group, noise: Noise | None) -> Comparison:
+    if not group.medians_ns or not base.medians_ns:
+        return Comparison(baseline=base.configuration, verdict="insufficient")
+    difference = float(np.mean(group.logs) - np.mean(base.logs))
+    if noise is None:
+        return Comparison(baseline=base.configuration, ratio=math.exp(difference), verdict="uncertain")
+    error = noise.deviation * math.sqrt(1 / len(group.medians_ns) + 1 / len(base.medians_ns))
+    reach = float(stats.t.ppf(1 - ALPHA / 2, noise.degrees)) * error
+    return Comparison(
+        baseline=base.configuration,
+        ratio=math.exp(difference),
+        interval=(math.exp(difference - reach), math.exp(difference + reach)),
+        p=_p_value(difference, error, noise.degrees),
+        degrees=noise.degrees,
+        verdict="uncertain",
+    )
+
+
+def _p_value(difference: float, error: float, degrees: int) -> float:
+    if error == 0.0:
+        return 1.0 if difference == 0.0 else 0.0
+    return float(2 * stats.t.sf(abs(difference) / error, degrees))
+
+
+def _judged(comparison: Comparison, q: float | None) -> Comparison:
+    if q is None or comparison.ratio is None or comparison.interval is None:
+        return comparison
+    return msgspec.structs.replace(
+        comparison, q=q, verdict=_verdict(comparison.ratio, comparison.interval, q, comparison.degrees)
+    )
+
+
+def _verdict(ratio: float, interval: tuple[float, float], q: float, degrees: int) -> Verdict:
+    if degrees < FEWEST_DEGREES:
+        return "uncertain"
+    margin = 1 + EQUIVALENCE_MARGIN
+    if interval[0] >= 1 / margin and interval[1] <= margin:
+        return "same"
+    if q <= ALPHA:
+        return "faster" if ratio < 1.0 else "slower"
+    return "uncertain"
