@@ -1,0 +1,144 @@
+"""One lease for the whole host: shared while compiling, exclusive while timing.
+
+Locks are ``flock``s on open files, so the kernel frees them however a holder ends. Every process of this host that
+sees the same folder takes part, whichever Dagster instance, user or checkout it belongs to.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from tensor_assets.errors import StoreUnwritable
+from tensor_assets.progress import announce
+
+POLL_SECONDS = 0.2
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Who holds the lease, as they told it when they took it."""
+
+    pid: int
+    mode: str  # "shared" or "exclusive"
+    purpose: str
+    since: float  # Unix time
+
+    def __str__(self) -> str:
+        return f"{self.purpose} (process {self.pid}, {self.mode}, for {max(0.0, time.time() - self.since):.0f} s)"
+
+
+class Lease:
+    """Use as ``with Lease().exclusive("timing weight_view"): …``. Waits as long as it takes and says for whom."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or default_folder()
+
+    @contextmanager
+    def shared(self, purpose: str, tell: Callable[[str], None] = announce) -> Iterator[None]:
+        """Held together with other shared holders; never while anybody holds it exclusively."""
+        with self._held("shared", purpose, tell):
+            yield
+
+    @contextmanager
+    def exclusive(self, purpose: str, tell: Callable[[str], None] = announce) -> Iterator[None]:
+        """Held alone. Whoever waits for it lets no newcomer in, so compilations cannot starve a timing."""
+        with self._held("exclusive", purpose, tell):
+            yield
+
+    def holders(self) -> tuple[Holder, ...]:
+        """Who holds the lease now; the notes of holders that died are removed."""
+        found = [_read_holder(path) for path in sorted(self.folder.glob("holder-*.json"))]
+        return tuple(holder for holder in found if holder is not None)
+
+    @contextmanager
+    def _held(self, mode: str, purpose: str, tell: Callable[[str], None]) -> Iterator[None]:
+        _prepare(self.folder)
+        kind = fcntl.LOCK_SH if mode == "shared" else fcntl.LOCK_EX
+        with _open(self.folder / "gate") as gate, _open(self.folder / "lease") as lease:
+            # The gate is a turnstile: passed by everyone, kept by an exclusive waiter until its turn has come.
+            self._wait(gate, fcntl.LOCK_EX, purpose, tell)
+            self._wait(lease, kind, purpose, tell)
+            fcntl.flock(gate, fcntl.LOCK_UN)
+            with self._noted(Holder(os.getpid(), mode, purpose, time.time())):
+                yield
+
+    def _wait(self, file: IO[bytes], kind: int, purpose: str, tell: Callable[[str], None]) -> None:
+        told: frozenset[int] = frozenset()
+        while not _lock(file, kind):
+            holders = self.holders()
+            now = frozenset(holder.pid for holder in holders)
+            if now - told:
+                tell(f"{purpose} waits for this host's lease: {'; '.join(map(str, holders))}")
+                told = now
+            time.sleep(POLL_SECONDS)
+
+    @contextmanager
+    def _noted(self, holder: Holder) -> Iterator[None]:
+        # Locked and written before it carries a name that readers look for, so a live note is never taken for a dead one.
+        descriptor, draft = tempfile.mkstemp(prefix="draft-", dir=self.folder)
+        with os.fdopen(descriptor, "wb") as note:
+            fcntl.flock(note, fcntl.LOCK_EX)
+            note.write(msgspec.json.encode(holder))
+            note.flush()
+            os.fchmod(descriptor, 0o644)
+            name = Path(draft).rename(self.folder / f"holder-{Path(draft).name}.json")
+            try:
+                yield
+            finally:
+                name.unlink(missing_ok=True)
+
+
+def default_folder() -> Path:
+    """``TENSOR_ASSETS_LEASE``, else the host's lock folder, else its temporary one (never a user's own)."""
+    if named := os.environ.get("TENSOR_ASSETS_LEASE"):
+        return Path(named)
+    shared = next((path for path in (Path("/run/lock"), Path("/var/lock")) if os.access(path, os.W_OK)), None)
+    return (shared or Path(tempfile.gettempdir())) / "tensor_assets"
+
+
+def _prepare(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(PermissionError):  # another user made it, already open to everyone
+            folder.chmod(0o1777)
+    except OSError as error:
+        raise StoreUnwritable(
+            f"lease folder {folder}: {error.strerror}; name another one in TENSOR_ASSETS_LEASE"
+        ) from None
+
+
+def _open(path: Path) -> IO[bytes]:
+    with suppress(FileNotFoundError):
+        return path.open("rb")  # a lock needs no write access, so any user's file serves every user
+    try:
+        path.touch(mode=0o644)
+        return path.open("rb")
+    except OSError as error:
+        raise StoreUnwritable(
+            f"lease file {path}: {error.strerror}; name another folder in TENSOR_ASSETS_LEASE"
+        ) from None
+
+
+def _lock(file: IO[bytes], kind: int) -> bool:
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read_holder(path: Path) -> Holder | None:
+    with suppress(OSError, msgspec.DecodeError), path.open("rb") as note:
+        if _lock(note, fcntl.LOCK_SH):  # nobody holds the note: its writer is gone
+            path.unlink(missing_ok=True)
+            return None
+        return msgspec.json.decode(note.read(), type=Holder)
+    return None
