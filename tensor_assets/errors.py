@@ -9,6 +9,7 @@ TensorAssetsError
 ├── AllocationMismatch   records of different allocations or fingerprints were about to be joined
 ├── EvidenceDamaged      a stored file differs from its name
 ├── EvidenceMissing      a record or file that something refers to is not in the store
+├── RecordRefused        a record cannot be kept or read: a NaN, a schema this version does not know
 ├── BundleRefused        a bundle is not what it says, nothing was imported
 └── StoreUnwritable      the store, cache or site folder cannot be written
 """
@@ -51,6 +52,10 @@ class EvidenceDamaged(TensorAssetsError):
 
 
 class EvidenceMissing(TensorAssetsError):
+    pass
+
+
+class RecordRefused(TensorAssetsError):
     pass
 
 

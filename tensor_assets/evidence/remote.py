@@ -1,0 +1,111 @@
+"""The store's file operations on any fsspec URL (``s3://``, ``sftp://``, ``memory://``, …) through universal-pathlib.
+
+An object store shows a file only when all of it has arrived. Where a file system does not (SFTP, SMB, WebDAV, …), the
+file is sent under ``staging/`` and moved. There is no lock: what keeps writers and a collection apart is age alone (see
+``retention.py``).
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
+
+from upath import UPath
+
+from tensor_assets.errors import StoreUnwritable
+from tensor_assets.evidence.files import STAGING, FileInfo, Staged
+
+# Protocols whose upload is all or nothing.
+_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss", "hf", "memory"})
+
+
+class RemoteFiles:
+    def __init__(self, root: UPath) -> None:
+        self.url = str(root)
+        self._fs: Any = root.fs
+        self._root = str(root.path).rstrip("/")
+        self._atomic = root.protocol in _ATOMIC
+
+    def exists(self, path: str) -> bool:
+        self._fs.invalidate_cache()
+        return bool(self._fs.isfile(self._at(path)))
+
+    def open(self, path: str) -> BinaryIO:
+        return cast("BinaryIO", self._fs.open(self._at(path), "rb"))
+
+    def walk(self, folder: str) -> Iterator[FileInfo]:
+        self._fs.invalidate_cache()
+        with suppress(FileNotFoundError):
+            for path, info in self._fs.find(self._at(folder), detail=True).items():
+                yield FileInfo(self._relative(path), int(info["size"]), _modified(info))
+
+    def names(self, folder: str) -> list[str]:
+        self._fs.invalidate_cache()
+        with suppress(FileNotFoundError):
+            entries = self._fs.ls(self._at(folder), detail=True)
+            return [PurePosixPath(entry["name"]).name for entry in entries if entry["type"] == "file"]
+        return []
+
+    def stage(self) -> Staged:
+        file = tempfile.NamedTemporaryFile("w+b", delete=False)  # noqa: SIM115 - outlives this call, commit removes it
+        return Staged(cast("BinaryIO", file), Path(file.name))
+
+    def commit(self, staged: Staged, path: str) -> None:
+        staged.file.close()
+        target = self._at(path)
+        with self._unwritable():
+            self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+            if self._atomic:
+                self._fs.put_file(str(staged.path), target)
+            else:
+                self._move_in(staged.path, target)
+        staged.path.unlink()
+
+    def discard(self, staged: Staged) -> None:
+        with suppress(OSError):
+            staged.file.close()
+        staged.path.unlink(missing_ok=True)
+
+    def remove(self, path: str) -> None:
+        with self._unwritable(), suppress(FileNotFoundError):
+            self._fs.rm_file(self._at(path))
+
+    def refresh(self, path: str) -> bool:
+        return False
+
+    @contextmanager
+    def locked(self, exclusive: bool) -> Iterator[None]:
+        yield
+
+    def _move_in(self, source: Path, target: str) -> None:
+        arriving = self._at(f"{STAGING}/{source.name}")
+        self._fs.makedirs(self._at(STAGING), exist_ok=True)
+        self._fs.put_file(str(source), arriving)
+        self._fs.mv(arriving, target)
+
+    @contextmanager
+    def _unwritable(self) -> Iterator[None]:
+        """Every library below fsspec has exceptions of its own, so any of them counts."""
+        try:
+            yield
+        except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise StoreUnwritable(f"store {self.url}: cannot be written ({reason})") from error
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    def _relative(self, path: str) -> str:
+        return path.removeprefix("/").removeprefix(self._root.removeprefix("/") + "/")
+
+
+def _modified(info: dict[str, Any]) -> float:
+    """Seconds since 1970; now-ish (never collected) where the file system does not tell."""
+    value = next((info[name] for name in ("LastModified", "mtime", "modified", "created") if info.get(name)), None)
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return float(value) if isinstance(value, int | float) else float("inf")

@@ -1,0 +1,304 @@
+"""The store: evidence files by their hash, records by their key. Append-only.
+
+    store.json                                              what this folder is
+    objects/<2 hex>/<sha256>[.zst]                          evidence, see objects.py
+    records/<type>/<2 hex>/<key digest>-<sequence>-<id>.json
+                                                            a record: its canonical JSON, whose SHA-256 is its id
+    omitted/<sha256>.json                                   what an imported bundle left out, and why
+    pins/<sha256>.json                                      what a collection must keep, see retention.py
+    staging/                                                files on their way to their names
+
+A record's file is written last, after every evidence file it names, so a crash leaves no record without its evidence;
+there is no index to fall behind. What "latest" means never depends on a clock alone: ``sequence`` is one more than
+any its writer saw under the key (a Lamport clock). Of two records written without sight of each other the later
+``created`` wins, then the larger id, so stores that hold the same records agree, in whatever order they got them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
+
+from upath import UPath
+
+from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
+from tensor_assets.evidence import objects
+from tensor_assets.evidence.files import Files, LocalFiles, unwritable
+from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
+from tensor_assets.evidence.references import evidence_of, parents_of
+from tensor_assets.evidence.remote import RemoteFiles
+from tensor_assets.evidence.schema import decode
+from tensor_assets.records import Evidence, Key, Record
+
+MARKER = "store.json"
+MARKER_CONTENT = canonical({"format": "tensor_assets evidence", "layout": 1})
+_ENTRY = re.compile(r"records/([a-z]+)/([0-9a-f]{2})/(\2[0-9a-f]{62})-([0-9]{8})-([0-9a-f]{64})[.]json")
+R = TypeVar("R", bound=Record)
+
+
+class Entry(NamedTuple):
+    """One record's file, as its path tells."""
+
+    kind: str
+    key_digest: str
+    sequence: int
+    id: str
+
+    @property
+    def path(self) -> str:
+        return f"{_shelf(self.kind, self.key_digest)}/{self.key_digest}-{self.sequence:08d}-{self.id}.json"
+
+
+class EvidenceStore:
+    """A store on a local path or an fsspec URL. Nothing is written, not even its folder, before the first put."""
+
+    def __init__(self, url: str | Path) -> None:
+        self.files = _files(url)
+        self._begun = False
+        self._entries: dict[str, Entry] = {}  # by id; grows as files are seen, checked again when one is not found
+
+    @property
+    def url(self) -> str:
+        return self.files.url
+
+    # Evidence
+
+    def put_bytes(self, data: bytes, *, media_type: str, name: str, private: bool = False) -> Evidence:
+        """Keep ``data``. The same bytes are kept once; putting them again mends a damaged file."""
+        return self._put(io.BytesIO(data), len(data), media_type, name, private)
+
+    def put_file(self, path: Path, *, media_type: str, name: str = "", private: bool = False) -> Evidence:
+        """Keep a copy of the file, in constant memory."""
+        with path.open("rb") as source:
+            return self._put(source, path.stat().st_size, media_type, name or path.name, private)
+
+    def has(self, sha256: str) -> bool:
+        return self._object(sha256) is not None
+
+    def read(self, evidence: Evidence | str) -> bytes:
+        """The content, checked against its name. Raises EvidenceMissing, EvidenceDamaged."""
+        sha256 = evidence.sha256 if isinstance(evidence, Evidence) else evidence
+        limit = evidence.bytes if isinstance(evidence, Evidence) else None
+        path = self._object(sha256)
+        if path is None:
+            raise EvidenceMissing(self._missing(evidence))
+        try:
+            with self.files.open(path) as stream:
+                return objects.content(stream, sha256, path.endswith(objects.SUFFIX), limit)
+        except objects.Damaged as damage:
+            raise EvidenceDamaged(f"{_called(evidence)}: {damage}; restore {path} or rerun the cell") from damage
+
+    # Records
+
+    def put(self, record: Record) -> str:
+        """File the record under its key and return its id. The same record again changes nothing.
+
+        Raises EvidenceMissing if it names evidence or parents that are not here, RecordRefused if it cannot be read
+        back as it is (a NaN, a value outside its type).
+        """
+        data = _encoded(record)
+        with self.files.locked(exclusive=False):
+            self._require(record)
+            return self.file(data, record)
+
+    def get(self, record_id: str) -> Record:
+        """Raises EvidenceMissing, EvidenceDamaged."""
+        entry = self._entry(record_id)
+        if entry is None:
+            raise EvidenceMissing(f"record {record_id[:12]}… is not in {self.url}")
+        return self.load(entry)
+
+    @overload
+    def latest(self, record_type: type[R], key: Key) -> tuple[str, R] | None: ...
+    @overload
+    def latest(self, record_type: str, key: Key) -> tuple[str, Record] | None: ...
+    def latest(self, record_type: str | type[Any], key: Key) -> tuple[str, Record] | None:
+        """The newest record under exactly this key, with its id. A damaged one raises; an older never stands in."""
+        entries = list(self._filed(kind_of(record_type), digest(key)))
+        return self._newest(entries) if entries else None
+
+    @overload
+    def records(self, record_type: type[R], *, history: bool = False) -> Iterator[tuple[str, R]]: ...
+    @overload
+    def records(self, record_type: str | None = None, *, history: bool = False) -> Iterator[tuple[str, Record]]: ...
+    def records(
+        self, record_type: str | type[Any] | None = None, *, history: bool = False
+    ) -> Iterator[tuple[str, Record]]:
+        """The latest record of every key, or with ``history`` every record, oldest first. Order is by type and key."""
+        filed: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+        for entry in self.entries(kind_of(record_type) if record_type else None):
+            filed[entry.kind, entry.key_digest].append(entry)
+        for place in sorted(filed):
+            if history:
+                for entry in sorted(filed[place], key=lambda entry: (entry.sequence, entry.id)):
+                    yield entry.id, self.load(entry)
+            else:
+                yield self._newest(filed[place])
+
+    # What verification, bundles and retention build on
+
+    def entries(self, kind: str | None = None) -> Iterator[Entry]:
+        """Every record's file, each id once (its lowest sequence), in no particular order."""
+        seen: dict[str, Entry] = {}
+        for info in self.files.walk(f"records/{kind}" if kind else "records"):
+            entry = parse_entry(info.path)
+            if entry and (entry.id not in seen or entry < seen[entry.id]):
+                seen[entry.id] = entry
+        self._entries.update(seen)
+        return iter(seen.values())
+
+    def load(self, entry: Entry) -> Record:
+        """The record in this file. Raises EvidenceMissing, EvidenceDamaged."""
+        try:
+            with self.files.open(entry.path) as stream:
+                data = stream.read()
+        except FileNotFoundError as error:
+            raise EvidenceMissing(f"record {entry.id[:12]}… is no longer in {self.url}") from error
+        if objects.sha256(data) != entry.id:
+            raise EvidenceDamaged(f"{entry.path}: its {len(data):,} bytes do not hash to its name; restore it")
+        try:
+            return decode(data)
+        except RecordRefused as error:
+            raise RecordRefused(f"{entry.path}: {error}") from error
+
+    def file(self, data: bytes, record: Record, sequence: int | None = None) -> str:
+        """Write a record's bytes under its key, unless they are there. ``sequence`` is its place where it comes from
+        another store. The caller has checked what it refers to."""
+        id = objects.sha256(data)
+        kind, key_digest = kind_of(type(record)), digest(record.key)
+        filed = list(self._filed(kind, key_digest))
+        known = next((entry for entry in filed if entry.id == id), None)
+        if known is None or not self._intact(known.path, id):
+            following = max((entry.sequence for entry in filed), default=0) + 1
+            known = known or Entry(kind, key_digest, following if sequence is None else sequence, id)
+            self._write(data, known.path)
+        self._entries[id] = known
+        return id
+
+    # Helpers
+
+    def _put(self, source: BinaryIO, size: int, media_type: str, name: str, private: bool) -> Evidence:
+        compressed = objects.worth_compressing(media_type, size)
+        staged = self.files.stage()
+        try:
+            with unwritable(self.url):
+                sha256, length = objects.write(source, staged.file, size if compressed else None)
+            with self.files.locked(exclusive=False):
+                if not self._kept(sha256):
+                    self._begin()
+                    self.files.commit(staged, _object_path(sha256, compressed))
+        finally:
+            self.files.discard(staged)
+        return Evidence(sha256=sha256, bytes=length, media_type=media_type, name=name, private=private)
+
+    def _kept(self, sha256: str) -> bool:
+        """Whether the object is there, intact, and now too young to be collected."""
+        path = self._object(sha256)
+        if path is None:
+            return False
+        try:
+            with self.files.open(path) as stream:
+                objects.check(stream, sha256, path.endswith(objects.SUFFIX))
+        except (objects.Damaged, FileNotFoundError):
+            return False
+        return self.files.refresh(path)
+
+    def _object(self, sha256: str) -> str | None:
+        paths = (_object_path(sha256, compressed) for compressed in (False, True))
+        return next((path for path in paths if self.files.exists(path)), None)
+
+    def _require(self, record: Record) -> None:
+        """Everything the record refers to is here, and stays at least until the record is."""
+        for evidence in evidence_of(record):
+            path = self._object(evidence.sha256)
+            if path is None:
+                raise EvidenceMissing(f"{title(record)} names evidence that is missing: {self._missing(evidence)}")
+            self.files.refresh(path)
+        for parent in parents_of(record):
+            if self._entry(parent) is None:
+                raise EvidenceMissing(f"{title(record)} names parent record {parent[:12]}…, which is not in {self.url}")
+
+    def _missing(self, evidence: Evidence | str) -> str:
+        return f"{_called(evidence)} is not in {self.url}"
+
+    def _entry(self, record_id: str) -> Entry | None:
+        entry = self._entries.get(record_id)
+        if entry is None or not self.files.exists(entry.path):
+            self._entries.pop(record_id, None)
+            for _ in self.entries():
+                pass
+            entry = self._entries.get(record_id)
+        return entry
+
+    def _filed(self, kind: str, key_digest: str) -> Iterator[Entry]:
+        shelf = _shelf(kind, key_digest)
+        for name in self.files.names(shelf):
+            entry = parse_entry(f"{shelf}/{name}") if name.startswith(key_digest) else None
+            if entry:
+                self._entries[entry.id] = entry
+                yield entry
+
+    def _newest(self, entries: list[Entry]) -> tuple[str, Record]:
+        last = max(entry.sequence for entry in entries)
+        level = [(entry.id, self.load(entry)) for entry in entries if entry.sequence == last]
+        return max(level, key=lambda pair: (pair[1].provenance.created, pair[0]))
+
+    def _intact(self, path: str, sha256: str) -> bool:
+        with self.files.open(path) as stream:
+            return objects.sha256(stream.read()) == sha256
+
+    def _write(self, data: bytes, path: str) -> None:
+        self._begin()
+        staged = self.files.stage()
+        try:
+            with unwritable(self.url):
+                staged.file.write(data)
+            self.files.commit(staged, path)
+        finally:
+            self.files.discard(staged)
+
+    def _begin(self) -> None:
+        """Say what this folder is, once."""
+        if self._begun or self.files.exists(MARKER):
+            self._begun = True
+            return
+        self._begun = True
+        self._write(MARKER_CONTENT, MARKER)
+
+
+def parse_entry(path: str) -> Entry | None:
+    """The record that a path below the store is the file of, or None."""
+    match = _ENTRY.fullmatch(path)
+    return Entry(match[1], match[3], int(match[4]), match[5]) if match else None
+
+
+def _shelf(kind: str, key_digest: str) -> str:
+    return f"records/{kind}/{key_digest[:2]}"
+
+
+def _object_path(sha256: str, compressed: bool) -> str:
+    return f"objects/{sha256[:2]}/{sha256}{objects.SUFFIX if compressed else ''}"
+
+
+def _encoded(record: Record) -> bytes:
+    data = canonical(record)
+    if decode(data) != record:
+        raise RecordRefused(f"{title(record)}: some value does not survive writing (a NaN or an infinity)")
+    return data
+
+
+def _called(evidence: Evidence | str) -> str:
+    if isinstance(evidence, str):
+        return f"sha256:{evidence[:12]}…"
+    return one_line(f"sha256:{evidence.sha256[:12]}… ({evidence.name})")
+
+
+def _files(url: str | Path) -> Files:
+    path = UPath(url)
+    if path.protocol in ("", "file", "local"):
+        return LocalFiles(Path(path.path).absolute())
+    return RemoteFiles(path)
