@@ -7,6 +7,7 @@ TensorAssetsError
 ├── ProtocolError        a worker's reply is not what the protocol allows
 ├── DeviceRefused        the device found is not one the policy allows
 ├── AllocationMismatch   records of different allocations or fingerprints were about to be joined
+├── ArraysRefused        an .npz file holds what no worker may send: objects, too many bytes, names that are no names
 ├── EvidenceDamaged      a stored file differs from its name
 ├── EvidenceMissing      a record or file that something refers to is not in the store
 ├── RecordRefused        a record cannot be kept or read: a NaN, a schema this version does not know
@@ -44,6 +45,10 @@ class DeviceRefused(TensorAssetsError):
 
 
 class AllocationMismatch(TensorAssetsError):
+    pass
+
+
+class ArraysRefused(TensorAssetsError):
     pass
 
 

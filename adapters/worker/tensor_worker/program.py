@@ -38,13 +38,19 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workload at one shape, in execution order. ``outputs`` name inputs or ops, in the order they are returned."""
+    """A workload at one shape, in execution order. ``outputs`` name ops, in the order they are returned.
+
+    The last two fields are for whoever judges, a compiler may ignore them: ``tolerance`` is the documents' fixed check
+    (absolute, relative), and ``signed_zero`` asks that -0 and +0 differ (a contraction that is zero is +0).
+    """
 
     workload: str
     shape: str
     inputs: tuple[Value, ...]
     ops: tuple[Op, ...]
     outputs: tuple[str, ...]
+    tolerance: tuple[float, float] = (2e-4, 2e-3)
+    signed_zero: bool = False
 
     def values(self) -> tuple[Value | Op, ...]:
         """Every named value, inputs first, in execution order."""
