@@ -1,0 +1,236 @@
+"""What the report knows: the latest records of a store, joined into configurations.
+
+Two records are joined only if they speak of the same implementation: a benchmark belongs to a capture when their keys
+agree and their fingerprints are equal. One that does not agree is kept apart with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+import msgspec
+from tensor_worker.artifacts import Stage
+from tensor_worker.program import Program
+
+from tensor_assets.records import (
+    BenchmarkRecord,
+    CaptureRecord,
+    EnvironmentRecord,
+    Evidence,
+    FixtureRecord,
+    Key,
+    ProfileRecord,
+    Record,
+    SessionRecord,
+    StageFile,
+    Status,
+    Timing,
+)
+
+SIMULATED_TARGETS = ("sm_",)  # prefixes of targets that code is compiled for and never run on
+CLOCK_ORDER = ("device", "graph", "host")  # the closest to the kernels first
+
+R = TypeVar("R", bound=Record)
+
+
+class ReadableStore(Protocol):
+    """The part of an evidence store that the report uses."""
+
+    def records(self, record_type: type[R]) -> Iterator[tuple[str, R]]: ...
+
+    def read(self, evidence: Evidence | str) -> bytes: ...
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell under one variant, target and shape, with every record that speaks of it."""
+
+    capture_id: str
+    capture: CaptureRecord
+    environment_id: str = ""
+    environment: EnvironmentRecord | None = None
+    benchmark_id: str = ""
+    benchmark: BenchmarkRecord | None = None
+    apart: str = ""  # why the newest benchmark is not joined
+    profile_id: str = ""
+    profile: ProfileRecord | None = None
+
+    @property
+    def key(self) -> Key:
+        return self.capture.key
+
+    @property
+    def status(self) -> Status:
+        return self.capture.outcome.status
+
+    @property
+    def timings(self) -> tuple[Timing, ...]:
+        return self.benchmark.timings if self.benchmark else ()
+
+    @property
+    def headline(self) -> Timing | None:
+        """The timing to show where there is room for one: warm, on random data, by the closest clock measured."""
+        usable = [timing for timing in self.timings if timing.median_ns is not None]
+        return min(usable, key=_headline_rank, default=None)
+
+    def stage_files(self) -> list[tuple[Stage, StageFile]]:
+        """Captured stages that have their text in the store, in pipeline order."""
+        if self.capture.capture is None:
+            return []
+        files = {file.stage: file for file in self.capture.stages}
+        return [(stage, files[stage.name]) for stage in self.capture.capture.stages if stage.name in files]
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the report shows, read once. Dictionaries are keyed as their names say."""
+
+    configurations: tuple[Configuration, ...]
+    fixtures: dict[tuple[str, str], tuple[str, FixtureRecord]]  # (workload, shape)
+    sessions: dict[str, SessionRecord]  # record id
+
+    def program(self, workload: str, shape: str) -> Program | None:
+        found = self.fixtures.get((workload, shape))
+        return found[1].program if found else None
+
+    def question(self, workload: str) -> str:
+        return next((record.question for (name, _), (_, record) in self.fixtures.items() if name == workload), "")
+
+    def workloads(self) -> list[str]:
+        """Names in the order their fixtures were first seen, then any that only captures name."""
+        names = [workload for workload, _ in self.fixtures] + [c.key.workload for c in self.configurations]
+        return list(dict.fromkeys(names))
+
+    def targets(self) -> list[str]:
+        """Real devices first, then the host's processor, then targets nothing ran on."""
+        return sorted({c.key.target for c in self.configurations}, key=_target_rank)
+
+    def of_cell(self, workload: str, compiler: str) -> list[Configuration]:
+        """Every configuration of a cell, the one that stands for it first."""
+        own = [c for c in self.configurations if (c.key.workload, c.key.compiler) == (workload, compiler)]
+        return sorted(own, key=self._configuration_rank)
+
+    def main_shape(self, workload: str) -> str:
+        """The shape with the most input elements: an inspection size never stands for the workload."""
+        sizes = {c.key.shape: self._elements(workload, c.key.shape) for c in self._of_workload(workload)}
+        sizes |= {shape: self._elements(workload, shape) for name, shape in self.fixtures if name == workload}
+        return max(sizes, key=lambda shape: (sizes[shape], shape), default="")
+
+    def _of_workload(self, workload: str) -> Iterator[Configuration]:
+        return (c for c in self.configurations if c.key.workload == workload)
+
+    def _elements(self, workload: str, shape: str) -> int:
+        program = self.program(workload, shape)
+        return sum(_product(value.shape) for value in program.inputs) if program else 0
+
+    def _configuration_rank(self, configuration: Configuration) -> tuple[object, ...]:
+        key = configuration.key
+        return (
+            _target_rank(key.target),
+            key.shape != self.main_shape(key.workload),
+            key.variant != "default",
+            key.shape,
+            key.variant,
+        )
+
+
+def read_snapshot(store: ReadableStore) -> Snapshot:
+    """The latest record of every configuration, fixture and session of ``store``."""
+    environments = dict(store.records(EnvironmentRecord))
+    benchmarks = list(store.records(BenchmarkRecord))
+    profiles = list(store.records(ProfileRecord))
+    captures = _latest(store.records(CaptureRecord))
+    return Snapshot(
+        configurations=tuple(_configuration(*capture, environments, benchmarks, profiles) for capture in captures),
+        fixtures={(r.key.workload, r.key.shape): (i, r) for i, r in _latest(store.records(FixtureRecord))},
+        sessions=dict(store.records(SessionRecord)),
+    )
+
+
+def is_run_target(target: str) -> bool:
+    """Whether code for ``target`` is ever executed."""
+    return not target.startswith(SIMULATED_TARGETS)
+
+
+def _configuration(
+    capture_id: str,
+    capture: CaptureRecord,
+    environments: dict[str, EnvironmentRecord],
+    benchmarks: list[tuple[str, BenchmarkRecord]],
+    profiles: list[tuple[str, ProfileRecord]],
+) -> Configuration:
+    environment_id, environment = _environment(capture, environments)
+    benchmark_id, benchmark, apart = _join(capture, benchmarks)
+    profile_id, profile, _ = _join(capture, profiles)
+    return Configuration(
+        capture_id=capture_id,
+        capture=capture,
+        environment_id=environment_id,
+        environment=environment,
+        benchmark_id=benchmark_id,
+        benchmark=benchmark,
+        apart=apart,
+        profile_id=profile_id,
+        profile=profile,
+    )
+
+
+def _environment(
+    capture: CaptureRecord, environments: dict[str, EnvironmentRecord]
+) -> tuple[str, EnvironmentRecord | None]:
+    own = [
+        (record_id, record)
+        for record_id, record in environments.items()
+        if (record.key.compiler, record.key.environment) == (capture.key.compiler, capture.key.environment)
+    ]
+    return max(own, key=_created) if own else ("", None)
+
+
+J = TypeVar("J", BenchmarkRecord, ProfileRecord)
+
+
+def _join(capture: CaptureRecord, records: list[tuple[str, J]]) -> tuple[str, J | None, str]:
+    """The newest record of this configuration that measured this implementation, or why there is none."""
+    own = [pair for pair in records if _identity(pair[1].key) == _identity(capture.key)]
+    same = [pair for pair in own if pair[1].fingerprint in ("", capture.fingerprint)]
+    if same:
+        record_id, record = max(same, key=_created)
+        return record_id, record, ""
+    if own:
+        return "", None, "the timed implementation has another fingerprint than the captured one"
+    return "", None, ""
+
+
+def _identity(key: Key) -> tuple[str, ...]:
+    return key.workload, key.shape, key.compiler, key.variant, key.target, key.environment, key.patch
+
+
+def _latest(pairs: Iterable[tuple[str, R]]) -> list[tuple[str, R]]:
+    """One record per configuration, whichever environment or method made it: the newest."""
+    newest: dict[tuple[str, ...], tuple[str, R]] = {}
+    for pair in pairs:
+        key = pair[1].key
+        place = key.workload, key.shape, key.compiler, key.variant, key.target
+        if place not in newest or _created(pair) > _created(newest[place]):
+            newest[place] = pair
+    return list(newest.values())
+
+
+def _created(pair: tuple[str, Record | None]) -> str:
+    return pair[1].provenance.created if pair[1] else ""
+
+
+def _headline_rank(timing: Timing) -> tuple[int, bool, bool]:
+    return CLOCK_ORDER.index(timing.clock), timing.cache != "warm", timing.data != "random"
+
+
+def _target_rank(target: str) -> tuple[int, str]:
+    if target == "cpu":
+        return 1, target
+    return (0 if is_run_target(target) else 2), target
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    product = 1
+    for extent in shape:
+        product *= extent
+    return product

@@ -1,0 +1,417 @@
+"""Tidy tables of everything the site shows: one row per observation, whatever its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pandas as pd
+from tensor_worker.artifacts import Plan
+
+from tensor_assets.records import Timing
+from tensor_assets.report.reading import Configuration, ReadableStore, Snapshot, read_snapshot
+
+Row = dict[str, Any]
+Tables = dict[str, pd.DataFrame]
+
+IDENTITY = ["workload", "compiler", "variant", "target", "shape"]
+
+# Column → dtype. Every table has all its columns even when it has no row, so that readers need no special case.
+COLUMNS: dict[str, dict[str, str]] = {
+    "cells": {
+        **dict.fromkeys(IDENTITY, "string"),
+        "status": "string",
+        "reason": "string",
+        "remedy": "string",
+        "device": "string",
+        "version": "string",
+        "environment": "string",
+        "fingerprint": "string",
+        "launches": "Int64",
+        "kernels": "Int64",
+        "library_calls": "Int64",
+        "memsets": "Int64",
+        "copies": "Int64",
+        "intermediate_bytes": "Int64",
+        "admitted": "boolean",
+        "boundary": "string",
+        "boundary_share": "Float64",
+        "compile_seconds": "Float64",
+        "first_execution_seconds": "Float64",
+        "clock": "string",
+        "median_ns": "Float64",
+        "process_low_ns": "Float64",
+        "process_high_ns": "Float64",
+        "noise": "Float64",
+        "processes": "Int64",
+        "samples": "Int64",
+        "verdict": "string",
+        "timing_reason": "string",
+        "allocation": "string",
+        "capture": "string",
+        "benchmark": "string",
+        "session": "string",
+        "created": "string",
+    },
+    "kernels": {
+        **dict.fromkeys(IDENTITY, "string"),
+        "position": "Int64",
+        "kind": "string",
+        "name": "string",
+        "grid": "string",
+        "block": "string",
+        "registers": "Int64",
+        "shared_bytes": "Int64",
+        "instruction": "string",
+        "computes": "string",
+        "parameters": "string",
+        "code_sha256": "string",
+        "stage": "string",
+        "capture": "string",
+    },
+    "timings": {
+        **dict.fromkeys(IDENTITY, "string"),
+        "clock": "string",
+        "cache": "string",
+        "data": "string",
+        "median_ns": "Float64",
+        "process_low_ns": "Float64",
+        "process_high_ns": "Float64",
+        "noise": "Float64",
+        "floor_ns": "Float64",
+        "processes": "Int64",
+        "samples": "Int64",
+        "baseline": "string",
+        "ratio": "Float64",
+        "ratio_low": "Float64",
+        "ratio_high": "Float64",
+        "p": "Float64",
+        "q": "Float64",
+        "degrees": "Int64",
+        "verdict": "string",
+        "device": "string",
+        "allocation": "string",
+        "session": "string",
+        "benchmark": "string",
+    },
+    "processes": {
+        **dict.fromkeys(IDENTITY, "string"),
+        "clock": "string",
+        "cache": "string",
+        "data": "string",
+        "process": "Int64",
+        "replicate": "Int64",
+        "samples": "Int64",
+        "median_ns": "Float64",
+        "p10_ns": "Float64",
+        "p90_ns": "Float64",
+        "block_low_ns": "Float64",
+        "block_high_ns": "Float64",
+        "drift": "Float64",
+        "drifted": "boolean",
+        "allocation": "string",
+        "session": "string",
+        "benchmark": "string",
+    },
+    "verdicts": {
+        **dict.fromkeys(IDENTITY, "string"),
+        "fixture": "string",
+        "output": "string",
+        "kind": "string",
+        "passed": "boolean",
+        "elements": "Int64",
+        "mismatches": "Int64",
+        "worst": "Float64",
+        "decided_share": "Float64",
+        "median_width_ulp": "Float64",
+        "reason": "string",
+        "capture": "string",
+    },
+    "stages": {
+        **dict.fromkeys(IDENTITY, "string"),
+        "position": "Int64",
+        "stage": "string",
+        "title": "string",
+        "level": "string",
+        "language": "string",
+        "produced_by": "string",
+        "bytes": "Int64",
+        "excerpt": "boolean",
+        "sha256": "string",
+        "fingerprint": "string",
+        "capture": "string",
+    },
+    "environments": {
+        "compiler": "string",
+        "environment": "string",
+        "status": "string",
+        "reason": "string",
+        "version": "string",
+        "python": "string",
+        "lock_sha256": "string",
+        "packages": "Int64",
+        "toolchain": "string",
+        "record": "string",
+    },
+}
+
+DESCRIPTIONS = {
+    "cells": "one row per cell, variant, target and shape, whatever its outcome",
+    "kernels": "planned device activities in launch order",
+    "timings": "one row per configuration, clock, cache state and data",
+    "processes": "the timing processes behind every median",
+    "verdicts": "every judgement of every output on every fixture",
+    "stages": "captured native representations with the hash of their text",
+    "environments": "the isolated environment of each compiler",
+}
+
+
+def build_tables(store: ReadableStore) -> Tables:
+    """Every table of ``COLUMNS`` from the latest records of ``store``, in a stable row order."""
+    return tables_of(read_snapshot(store))
+
+
+def tables_of(snapshot: Snapshot) -> Tables:
+    """The tables of records that were read already."""
+    makers: dict[str, Callable[[Configuration], Iterator[Row]]] = {
+        "cells": _cell,
+        "kernels": _kernels,
+        "timings": _timings,
+        "processes": _processes,
+        "verdicts": _verdicts,
+        "stages": _stages,
+    }
+    rows = {name: [row for c in snapshot.configurations for row in make(c)] for name, make in makers.items()}
+    rows["environments"] = _environments(snapshot)
+    return {name: _frame(name, rows[name]) for name in COLUMNS}
+
+
+def write_tables(tables: Tables, folder: Path) -> list[Path]:
+    """Each table as Parquet, CSV and JSON (one object a row) in ``folder``; returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, table in tables.items():
+        paths = [folder / f"{name}{suffix}" for suffix in (".parquet", ".csv", ".json")]
+        table.to_parquet(paths[0], index=False)
+        table.to_csv(paths[1], index=False, lineterminator="\n")
+        table.to_json(paths[2], orient="records", indent=1, double_precision=15)
+        written += paths
+    return written
+
+
+def intermediate_bytes(plan: Plan) -> int:
+    """Memory that holds values between launches: neither inputs, outputs nor library workspace."""
+    return sum(buffer.bytes for buffer in plan.buffers if buffer.role == "intermediate")
+
+
+def process_range(timing: Timing) -> tuple[float, float] | None:
+    """Lowest and highest process median. A range, not a confidence interval."""
+    medians = [series.median_ns for series in timing.series]
+    return (min(medians), max(medians)) if medians else None
+
+
+def _frame(name: str, rows: list[Row]) -> pd.DataFrame:
+    columns = COLUMNS[name]
+    frame = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    order = [column for column in (*IDENTITY, "position", "clock", "cache", "data", "process") if column in columns]
+    return frame.sort_values(order, kind="stable", ignore_index=True)
+
+
+def _identity(configuration: Configuration) -> Row:
+    return {name: getattr(configuration.key, name) for name in IDENTITY}
+
+
+def _cell(configuration: Configuration) -> Iterator[Row]:
+    capture, key = configuration.capture, configuration.key
+    yield {
+        **_identity(configuration),
+        "status": capture.outcome.status,
+        "reason": capture.outcome.reason,
+        "remedy": capture.outcome.remedy,
+        "device": capture.device,
+        "version": capture.version,
+        "environment": key.environment,
+        "fingerprint": capture.fingerprint,
+        **(_activities(capture.plan) if capture.plan else {}),
+        **_admission(configuration),
+        "compile_seconds": sum(capture.phases.values()) if capture.phases else None,
+        "first_execution_seconds": capture.first_execution_seconds,
+        **_headline(configuration),
+        "capture": configuration.capture_id,
+        "benchmark": configuration.benchmark_id,
+        "created": capture.provenance.created,
+    }
+
+
+def _activities(plan: Plan) -> Row:
+    kinds = [launch.kind for launch in plan.launches]
+    return {
+        "launches": len(kinds),
+        "kernels": kinds.count("kernel"),
+        "library_calls": kinds.count("library"),
+        "memsets": kinds.count("memset"),
+        "copies": kinds.count("memcpy"),
+        "intermediate_bytes": intermediate_bytes(plan),
+    }
+
+
+def _admission(configuration: Configuration) -> Row:
+    admission = configuration.capture.admission
+    if admission is None:
+        return {}
+    return {
+        "admitted": admission.admitted,
+        "boundary": admission.boundary,
+        "boundary_share": admission.boundary_share,
+    }
+
+
+def _headline(configuration: Configuration) -> Row:
+    benchmark, timing = configuration.benchmark, configuration.headline
+    reason = benchmark.outcome.reason if benchmark else configuration.apart
+    if benchmark is None or timing is None:
+        return {"timing_reason": reason}
+    return {**_summary(timing), **_session(configuration), "clock": timing.clock, "timing_reason": reason}
+
+
+def _summary(timing: Timing) -> Row:
+    low, high = process_range(timing) or (None, None)
+    return {
+        "median_ns": timing.median_ns,
+        "process_low_ns": low,
+        "process_high_ns": high,
+        "noise": timing.noise,
+        "processes": len(timing.series),
+        "samples": sum(series.samples for series in timing.series),
+        "verdict": timing.comparison.verdict if timing.comparison else None,
+    }
+
+
+def _session(configuration: Configuration) -> Row:
+    benchmark = configuration.benchmark
+    assert benchmark is not None
+    allocation = benchmark.allocation.id if benchmark.allocation else None
+    return {"allocation": allocation, "session": benchmark.session}
+
+
+def _kernels(configuration: Configuration) -> Iterator[Row]:
+    plan = configuration.capture.plan
+    for position, launch in enumerate(plan.launches if plan else ()):
+        yield {
+            **_identity(configuration),
+            "position": position,
+            "kind": launch.kind,
+            "name": launch.name,
+            "grid": "x".join(map(str, launch.grid)) if launch.grid else None,
+            "block": "x".join(map(str, launch.block)) if launch.block else None,
+            "registers": launch.registers,
+            "shared_bytes": launch.shared_bytes,
+            "instruction": launch.instruction,
+            "computes": " ".join(launch.computes),
+            "parameters": msgspec.json.encode(launch.parameters).decode(),
+            "code_sha256": launch.code_sha256,
+            "stage": launch.stage,
+            "capture": configuration.capture_id,
+        }
+
+
+def _timings(configuration: Configuration) -> Iterator[Row]:
+    benchmark = configuration.benchmark
+    for timing in configuration.timings:
+        assert benchmark is not None
+        yield {
+            **_identity(configuration),
+            **_axes(timing),
+            **_summary(timing),
+            "floor_ns": timing.floor_ns,
+            **_comparison(timing),
+            "device": benchmark.allocation.device if benchmark.allocation else None,
+            **_session(configuration),
+            "benchmark": configuration.benchmark_id,
+        }
+
+
+def _axes(timing: Timing) -> Row:
+    return {"clock": timing.clock, "cache": timing.cache, "data": timing.data}
+
+
+def _comparison(timing: Timing) -> Row:
+    found = timing.comparison
+    if found is None:
+        return {}
+    low, high = found.interval or (None, None)
+    return {
+        "baseline": found.baseline,
+        "ratio": found.ratio,
+        "ratio_low": low,
+        "ratio_high": high,
+        "p": found.p,
+        "q": found.q,
+        "degrees": found.degrees,
+    }
+
+
+def _processes(configuration: Configuration) -> Iterator[Row]:
+    for timing in configuration.timings:
+        for series in timing.series:
+            yield {
+                **_identity(configuration),
+                **_axes(timing),
+                "process": series.process,
+                "replicate": series.replicate,
+                "samples": series.samples,
+                "median_ns": series.median_ns,
+                "p10_ns": series.p10_ns,
+                "p90_ns": series.p90_ns,
+                "block_low_ns": series.interval_ns[0],
+                "block_high_ns": series.interval_ns[1],
+                "drift": series.drift,
+                "drifted": series.drifted,
+                **_session(configuration),
+                "benchmark": configuration.benchmark_id,
+            }
+
+
+def _verdicts(configuration: Configuration) -> Iterator[Row]:
+    admission = configuration.capture.admission
+    for verdict in admission.verdicts if admission else ():
+        yield {**_identity(configuration), **msgspec.structs.asdict(verdict), "capture": configuration.capture_id}
+
+
+def _stages(configuration: Configuration) -> Iterator[Row]:
+    for position, (stage, file) in enumerate(configuration.stage_files()):
+        yield {
+            **_identity(configuration),
+            "position": position,
+            "stage": stage.name,
+            "title": stage.title,
+            "level": stage.level,
+            "language": stage.language,
+            "produced_by": stage.produced_by,
+            "bytes": file.text.bytes,
+            "excerpt": stage.excerpt is not None,
+            "sha256": file.text.sha256,
+            "fingerprint": file.fingerprint,
+            "capture": configuration.capture_id,
+        }
+
+
+def _environments(snapshot: Snapshot) -> list[Row]:
+    found = {c.environment_id: c.environment for c in snapshot.configurations if c.environment}
+    return [
+        {
+            "compiler": environment.key.compiler,
+            "environment": environment.key.environment,
+            "status": environment.outcome.status,
+            "reason": environment.outcome.reason,
+            "version": environment.version,
+            "python": environment.python,
+            "lock_sha256": environment.lock_sha256,
+            "packages": len(environment.freeze),
+            "toolchain": msgspec.json.encode(environment.toolchain).decode(),
+            "record": record_id,
+        }
+        for record_id, environment in found.items()
+    ]

@@ -1,0 +1,76 @@
+"""The tables hold one row for every configuration, whatever became of it, and never join what does not belong."""
+
+from __future__ import annotations
+
+import msgspec
+import pandas as pd
+import pytest
+
+from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.records import BenchmarkRecord
+from tensor_assets.report.tables import COLUMNS, build_tables, write_tables
+from tensor_assets_tests.report import campaign
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return campaign.fill(
+        str(tmp_path_factory.mktemp("store")), ("weight_view", "softmax", "rmsnorm", "norm_projection")
+    )
+
+
+def test_every_configuration_has_a_row_whatever_its_outcome(store):
+    cells = build_tables(store)["cells"]
+    # 4 workloads × 7 compilers on the CPU, Inductor's native variant, weight_view on two more targets
+    assert len(cells) == 4 * 7 + 1 + 2 * 7
+    assert not cells.duplicated(["workload", "compiler", "variant", "target", "shape"]).any()
+    assert set(cells.status) == {"ok", "rejected", "unavailable", "censored", "crashed", "blocked"}
+
+
+def test_a_wrong_configuration_keeps_its_broken_boundary_and_has_no_time(store):
+    cells = build_tables(store)["cells"].set_index(["workload", "compiler", "variant", "target"])
+    native = cells.loc[("weight_view", "inductor", "native", "cpu")]
+    assert native.boundary == "projection not rounded"
+    assert pd.isna(native.median_ns)
+
+
+def test_a_memset_is_an_activity_and_a_library_call_is_told_from_a_kernel(store):
+    cells = build_tables(store)["cells"].set_index(["workload", "compiler", "variant", "target"])
+    row = cells.loc[("weight_view", "max", "default", campaign.H200)]
+    assert (row.launches, row.kernels, row.library_calls, row.memsets) == (3, 1, 1, 1)
+
+
+def test_a_benchmark_of_another_implementation_is_not_joined(tmp_path):
+    store = campaign.fill(str(tmp_path), ("gemm",))
+    record = next(r for _, r in store.records(BenchmarkRecord) if r.key.compiler == "tvm" and r.outcome.status == "ok")
+    store.put(msgspec.structs.replace(record, fingerprint="0" * 64))
+    cells = build_tables(store)["cells"].set_index("compiler")
+    assert pd.isna(cells.loc["tvm"].median_ns)
+    assert "fingerprint" in cells.loc["tvm"].timing_reason
+
+
+def test_an_empty_store_gives_empty_tables_with_all_columns(tmp_path):
+    tables = build_tables(EvidenceStore(str(tmp_path)))
+    assert {name: list(table.columns) for name, table in tables.items()} == {
+        name: list(columns) for name, columns in COLUMNS.items()
+    }
+
+
+def test_parquet_csv_and_json_hold_the_same_rows(store, tmp_path):
+    tables = build_tables(store)
+    write_tables(tables, tmp_path)
+    for name, table in tables.items():
+        parquet = pd.read_parquet(tmp_path / f"{name}.parquet")
+        assert len(parquet) == len(pd.read_csv(tmp_path / f"{name}.csv")) == len(table)
+        assert len(pd.read_json(tmp_path / f"{name}.json")) == len(table)
+        pd.testing.assert_frame_equal(parquet, table, check_dtype=False)
+
+
+def test_a_range_of_process_medians_is_what_its_name_says(store):
+    timings = build_tables(store)["timings"]
+    processes = build_tables(store)["processes"]
+    axes = ["workload", "compiler", "variant", "target", "shape", "clock"]
+    grouped = processes.groupby(axes).median_ns
+    merged = timings.set_index(axes)
+    assert (merged.process_low_ns == grouped.min()).all()
+    assert (merged.process_high_ns == grouped.max()).all()
