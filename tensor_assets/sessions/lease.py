@@ -82,7 +82,7 @@ class Lease:
 
     @contextmanager
     def _noted(self, holder: Holder) -> Iterator[None]:
-        # Locked and written before it carries a name that readers look for, so a live note is never taken for a dead one.
+        # Locked and written before it carries a name that readers look for: no live note is taken for a dead one.
         descriptor, draft = tempfile.mkstemp(prefix="draft-", dir=self.folder)
         with os.fdopen(descriptor, "wb") as note:
             fcntl.flock(note, fcntl.LOCK_EX)
