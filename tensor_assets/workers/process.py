@@ -139,6 +139,7 @@ class Worker:
         if orderly and self._over is None:
             with contextlib.suppress(WorkerFailed):
                 self._exchange(Shutdown(), "shutdown", CLOSING)
+                self._wait(CLOSING)
         self._pipes.close_writing()  # the supervisor sees it and ends what is left
         self._wait(GRACE + CLOSING)
         self._kill_survivors()

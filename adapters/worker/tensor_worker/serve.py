@@ -117,7 +117,7 @@ class Session:
 
     def _compiled(self, request: Request) -> Implementation:
         if self._implementation is None:
-            raise RuntimeError(f"{type(request).__name__.lower()} was asked before anything was compiled")
+            raise RuntimeError(f"{request.__struct_config__.tag} was asked before anything was compiled")
         return self._implementation
 
 

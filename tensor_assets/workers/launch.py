@@ -1,0 +1,45 @@
+"""A worker for one adapter: its command, its private folder, its environment, put together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from tensor_assets.workers.adapters import KIT, AdapterFolder
+from tensor_assets.workers.environments import Environment
+from tensor_assets.workers.isolation import WorkerFolder, worker_variables
+from tensor_assets.workers.process import DEADLINE, Worker
+
+
+def worker_for(
+    adapter: AdapterFolder,
+    environment: Environment,
+    folder: WorkerFolder,
+    *,
+    name: str = "",
+    deadline: float = DEADLINE,
+    lifetime: float | None = None,
+    environ: Mapping[str, str] = os.environ,
+) -> Worker:
+    """A worker, not yet started (``with`` starts it); its files and caches are below ``folder``.
+
+    Caches are whatever ``folder.cache`` holds: nothing for a capture, a restored snapshot for timing.
+    """
+    return Worker(
+        worker_command(adapter, environment, environ),
+        worker_variables(folder, KIT, environment.variables, environ),
+        folder.log,
+        cwd=folder.path,
+        name=name or adapter.name,
+        deadline=deadline,
+        lifetime=lifetime,
+    )
+
+
+def worker_command(
+    adapter: AdapterFolder, environment: Environment, environ: Mapping[str, str] = os.environ
+) -> tuple[str, ...]:
+    """The kit in the compiler's environment, or the executable that the adapter's own variable names."""
+    if adapter.worker_variable and environ.get(adapter.worker_variable):
+        return (environ[adapter.worker_variable],)
+    return (str(environment.python), "-m", "tensor_worker", str(adapter.path))
