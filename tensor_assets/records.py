@@ -31,6 +31,7 @@ class Evidence(_Struct, frozen=True, kw_only=True):
     media_type: str
     name: str
     private: bool = False  # never leaves the store: logs, raw profiler captures, full environments, host identity
+    redacted: dict[str, int] = {}  # rule → how often: paths, names and secrets that were replaced before it was kept
 
 
 class Outcome(_Struct, frozen=True, kw_only=True):
@@ -183,7 +184,10 @@ class Process(_Struct, frozen=True, kw_only=True):
     arm: str = ""  # "" or "old" / "new" where two environments of one compiler are compared
     outcome: Outcome
     core: int | None = None
+    threads: int | None = None  # of the whole process when timing began; only the main one is pinned
     recheck: bool | None = None  # outputs right again after timing, on fresh values and poisoned buffers
+    cache: str = ""  # SHA-256 of the cache snapshot it started from, empty where it started cold
+    refused: dict[str, str] = {}  # "clock/cache/data" → why that could not be timed (no graph capture, no trace, …)
 
 
 class DeviceState(_Struct, frozen=True, kw_only=True):
@@ -263,6 +267,7 @@ class Timing(_Struct, frozen=True, kw_only=True):
     noise_degrees: int = 0  # degrees of freedom of ``noise``
     aa_pairs: int = 0  # same-fingerprint pairs of the session that were tested against each other
     aa_alarms: int = 0  # of those, called different at 5 %
+    refused: str = ""  # why there are no samples, where that is known
     floor_ns: float | None = None  # time below which a sample is impossible
     comparison: Comparison | None = None
 

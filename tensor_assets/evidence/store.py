@@ -23,12 +23,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 
+import msgspec
 from upath import UPath
 
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
-from tensor_assets.evidence import objects
+from tensor_assets.evidence import media, objects
 from tensor_assets.evidence.files import Files, LocalFiles, unwritable
+from tensor_assets.evidence.identity import Identity, identity_of
 from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
+from tensor_assets.evidence.redaction import redact_bytes, redact_record
 from tensor_assets.evidence.references import evidence_of, parents_of
 from tensor_assets.evidence.remote import RemoteFiles
 from tensor_assets.evidence.schema import decode
@@ -36,7 +39,7 @@ from tensor_assets.records import Evidence, Key, Record
 
 MARKER = "store.json"
 MARKER_CONTENT = canonical({"format": "tensor_assets evidence", "layout": 1})
-_ENTRY = re.compile(r"records/([a-z]+)/([0-9a-f]{2})/(\2[0-9a-f]{62})-([0-9]{8})-([0-9a-f]{64})[.]json")
+_ENTRY = re.compile(r"records/([a-z_]+)/([0-9a-f]{2})/(\2[0-9a-f]{62})-([0-9]{8})-([0-9a-f]{64})[.]json")
 R = TypeVar("R", bound=Record)
 
 
@@ -56,8 +59,10 @@ class Entry(NamedTuple):
 class EvidenceStore:
     """A store on a local path or an fsspec URL. Nothing is written, not even its folder, before the first put."""
 
-    def __init__(self, url: str | Path) -> None:
+    def __init__(self, url: str | Path, identity: Identity | None = None) -> None:
+        """``identity``: words that nothing public may hold; by default those of this host and account."""
         self.files = _files(url)
+        self.identity = identity or identity_of()
         self._begun = False
         self._entries: dict[str, Entry] = {}  # by id; grows as files are seen, checked again when one is not found
 
@@ -67,14 +72,28 @@ class EvidenceStore:
 
     # Evidence
 
-    def put_bytes(self, data: bytes, *, media_type: str, name: str, private: bool = False) -> Evidence:
-        """Keep ``data``. The same bytes are kept once; putting them again mends a damaged file."""
-        return self._put(io.BytesIO(data), len(data), media_type, name, private)
+    def put_bytes(self, data: bytes, media_type: str, name: str, private: bool = False) -> Evidence:
+        """Keep ``data``. The same bytes are kept once; putting them again mends a damaged file.
 
-    def put_file(self, path: Path, *, media_type: str, name: str = "", private: bool = False) -> Evidence:
-        """Keep a copy of the file, in constant memory."""
+        What is private by type (``media.py``) stays private whatever ``private`` says. Text that is not private is
+        cleaned of paths, names and secrets first: what ``Evidence.redacted`` counts.
+        """
+        counts: dict[str, int] = {}
+        private = private or media.is_private(media_type, name)
+        if not private and media_type in media.PUBLIC_TEXT:
+            data, counts = redact_bytes(data, self.identity)
+        evidence = self._put(io.BytesIO(data), len(data), media_type)
+        return msgspec.structs.replace(evidence, name=name, private=private, redacted=counts)
+
+    def put_file(self, path: Path, media_type: str, name: str = "", private: bool = False) -> Evidence:
+        """``put_bytes`` for a file; constant memory, except for text that must be cleaned."""
+        name, size = name or path.name, path.stat().st_size
+        private = private or media.is_private(media_type, name)
+        if not private and media_type in media.PUBLIC_TEXT:
+            return self.put_bytes(path.read_bytes(), media_type, name)
         with path.open("rb") as source:
-            return self._put(source, path.stat().st_size, media_type, name or path.name, private)
+            evidence = self._put(source, size, media_type)
+        return msgspec.structs.replace(evidence, name=name, private=private)
 
     def has(self, sha256: str) -> bool:
         return self._object(sha256) is not None
@@ -95,11 +114,13 @@ class EvidenceStore:
     # Records
 
     def put(self, record: Record) -> str:
-        """File the record under its key and return its id. The same record again changes nothing.
+        """File the record under its key and return its id. The same record again changes nothing. Paths, names and
+        secrets in its strings are replaced first, as in public text.
 
         Raises EvidenceMissing if it names evidence or parents that are not here, RecordRefused if it cannot be read
         back as it is (a NaN, a value outside its type).
         """
+        record, _ = redact_record(record, self.identity)
         data = _encoded(record)
         with self.files.locked(exclusive=False):
             self._require(record)
@@ -181,7 +202,7 @@ class EvidenceStore:
 
     # Helpers
 
-    def _put(self, source: BinaryIO, size: int, media_type: str, name: str, private: bool) -> Evidence:
+    def _put(self, source: BinaryIO, size: int, media_type: str) -> Evidence:
         compressed = objects.worth_compressing(media_type, size)
         staged = self.files.stage()
         try:
@@ -193,7 +214,7 @@ class EvidenceStore:
                     self.files.commit(staged, _object_path(sha256, compressed))
         finally:
             self.files.discard(staged)
-        return Evidence(sha256=sha256, bytes=length, media_type=media_type, name=name, private=private)
+        return Evidence(sha256=sha256, bytes=length, media_type=media_type, name="")
 
     def _kept(self, sha256: str) -> bool:
         """Whether the object is there, intact, and now too young to be collected."""
