@@ -32,8 +32,9 @@ def crashed(reason: str) -> WorkerFailed:
     return WorkerFailed(Outcome(status="crashed", reason=_sentence(reason)))
 
 
-def censored(what: str, seconds: float) -> WorkerFailed:
-    return WorkerFailed(Outcome(status="censored", reason=f"no answer to {what} within {seconds:g} s"))
+def censored(what: str, limit: str) -> WorkerFailed:
+    """``limit`` says what ran out, e.g. "600 s"."""
+    return WorkerFailed(Outcome(status="censored", reason=f"no answer to {what} within {limit}"))
 
 
 def ended(what: str, returncode: int | None) -> WorkerFailed:

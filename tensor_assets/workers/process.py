@@ -82,7 +82,8 @@ class Worker:
         self._command, self._cwd = tuple(command), cwd
         self._token = uuid.uuid4().hex
         self._variables = {**variables, TOKEN: self._token}
-        self._expires = time.monotonic() + lifetime if lifetime is not None else float("inf")
+        self._lifetime = lifetime if lifetime is not None else float("inf")
+        self._expires = time.monotonic() + self._lifetime
         self._over: WorkerFailed | None = None
         self._closed = False
 
@@ -122,9 +123,8 @@ class Worker:
         """The answer to ``request``. Raises WorkerFailed; after one that is not ``alive`` the process is gone."""
         if self._over is not None:
             raise self._over
-        what, seconds = request.__struct_config__.tag, min(deadline or self.deadline, self._expires - time.monotonic())
         try:
-            return self._exchange(request, str(what), seconds)
+            return self._exchange(request, str(request.__struct_config__.tag), deadline or self.deadline)
         except WorkerFailed as failure:
             if not failure.alive:
                 self._over = failure
@@ -167,7 +167,7 @@ class Worker:
         self._log = LogPump(_taken(stderr), self.log_path)
 
     def _exchange(self, request: Request, what: str, seconds: float) -> Reply:
-        until, room = time.monotonic() + seconds, REPLY_BYTES
+        until, room = min(time.monotonic() + seconds, self._expires), REPLY_BYTES
         try:
             self._pipes.write_line(_ENCODER.encode(request), until)
             while True:
@@ -178,7 +178,8 @@ class Worker:
                     return _checked(reply, request, what)
                 announce(f"{self.name}: {reply.step}")
         except TimeoutError:
-            raise censored(what, seconds) from None
+            limit = f"the {self._lifetime:g} s of its worker" if until == self._expires else f"{seconds:g} s"
+            raise censored(what, limit) from None
         except TooLong:
             raise crashed(f"the worker sent more than {REPLY_BYTES >> 20} MiB in answer to {what}") from None
         except Ended:
