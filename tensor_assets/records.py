@@ -186,6 +186,7 @@ class Process(_Struct, frozen=True, kw_only=True):
     core: int | None = None
     threads: int | None = None  # of the whole process when timing began; only the main one is pinned
     recheck: bool | None = None  # outputs right again after timing, on fresh values and poisoned buffers
+    captured: str = ""  # fingerprint of its configuration's capture; a process with another one stays apart
     cache: str = ""  # SHA-256 of the cache snapshot it started from, empty where it started cold
     refused: dict[str, str] = {}  # "clock/cache/data" → why that could not be timed (no graph capture, no trace, …)
 
@@ -261,12 +262,13 @@ class Timing(_Struct, frozen=True, kw_only=True):
     clock: Clock
     cache: Cache
     data: str
-    series: tuple[Series, ...]
+    series: tuple[Series, ...]  # of processes that ran the captured implementation
     median_ns: float | None  # median of process medians; None when nothing usable was measured
     noise: float | None  # pooled A/A: standard deviation of log process medians, same-fingerprint pairs
     noise_degrees: int = 0  # degrees of freedom of ``noise``
     aa_pairs: int = 0  # same-fingerprint pairs of the session that were tested against each other
     aa_alarms: int = 0  # of those, called different at 5 %
+    apart: tuple[Series, ...] = ()  # processes whose fingerprint is another: searched afresh, or chosen differently
     refused: str = ""  # why there are no samples, where that is known
     floor_ns: float | None = None  # time below which a sample is impossible
     comparison: Comparison | None = None

@@ -21,6 +21,15 @@ class Axis(msgspec.Struct, frozen=True):
     cache: Cache = "warm"
     data: str = "random"
 
+    @property
+    def label(self) -> str:
+        return f"{self.clock}/{self.cache}/{self.data}"
+
+    @property
+    def traced(self) -> bool:
+        """Read with a profiler in the process, which may cost or break something."""
+        return self.clock == "device"
+
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
     """A timing protocol. Limits of None are not applied."""
@@ -36,7 +45,9 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     block_invocations: int = 200
     blocks: int = 15
     switch_warmups: int = 5  # before every block, because another process has just used the device
-    trace_invocations: int = 10  # of one traced block
+    # Device time comes from tracing, whose set-up costs more than what it times: fewer, smaller blocks.
+    traced_invocations: int = 10
+    traced_blocks: int = 5
     # Where one invocation can take a second the counts above become budgets.
     fewest_blocks: int = 15
     opening_seconds: float | None = None  # warm-ups and pilots of one process
@@ -51,7 +62,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
     def described(self) -> dict[str, float | int | str]:
         """The numbers for a session record; axes as ``clock/cache/data``."""
         fields = {name: getattr(self, name) for name in self.__struct_fields__ if name != "axes"}
-        axes = " ".join(f"{axis.clock}/{axis.cache}/{axis.data}" for axis in self.axes)
+        axes = " ".join(axis.label for axis in self.axes)
         return {name: value for name, value in fields.items() if value is not None} | {"axes": axes, "hash": self.hash}
 
 
@@ -68,6 +79,7 @@ class Pace(NamedTuple):
     invocations: int  # in one block
     switch_warmups: int
     blocks: int
+    seconds: float = 0.0  # one block is expected to take, warm-ups included
 
 
 GPU = Method(
@@ -79,7 +91,6 @@ GPU = Method(
         Axis("graph"),
         Axis("graph", "cold"),
         Axis("device"),
-        Axis("device", "cold"),
     ),
 )
 CPU = Method(name="cpu", switch_warmups=1, fewest_blocks=5, opening_seconds=2.0, process_seconds=15.0)
@@ -102,6 +113,11 @@ def opening(method: Method, probe_seconds: float) -> Opening:
     return Opening(min(method.warmups - 1, affordable - pilots), pilots)
 
 
+def traced_pace(method: Method) -> Pace:
+    """How the device clock is read: every activity of a few invocations is recorded."""
+    return Pace(method.traced_invocations, 1, method.traced_blocks)
+
+
 def pace(method: Method, invocation_seconds: Sequence[float], spent_seconds: float = 0.0) -> Pace:
     """Block size, switch warm-ups and number of blocks, from the pilots' times and what the process already used.
 
@@ -110,7 +126,8 @@ def pace(method: Method, invocation_seconds: Sequence[float], spent_seconds: flo
     seconds = max(float(np.median(invocation_seconds)), 1e-9)
     invocations = min(method.block_invocations, max(1, round(method.block_seconds / seconds)))
     warmups = 0 if seconds >= LONG_INVOCATION_SECONDS else method.switch_warmups
+    block_seconds = seconds * (invocations + warmups)
     if method.process_seconds is None:
-        return Pace(invocations, warmups, method.blocks)
-    affordable = int((method.process_seconds - spent_seconds) / (seconds * (invocations + warmups)))
-    return Pace(invocations, warmups, min(method.blocks, max(method.fewest_blocks, affordable)))
+        return Pace(invocations, warmups, method.blocks, block_seconds)
+    affordable = int((method.process_seconds - spent_seconds) / block_seconds)
+    return Pace(invocations, warmups, min(method.blocks, max(method.fewest_blocks, affordable)), block_seconds)

@@ -10,7 +10,7 @@ import numpy as np
 Order = tuple[int, ...]
 
 
-def interleave(blocks: Mapping[int, int], seed: int) -> tuple[Order, ...]:
+def interleave(blocks: Mapping[int, int], seed: int | Sequence[int]) -> tuple[Order, ...]:
     """Rounds of process indices in which process ``p`` appears ``blocks[p]`` times, at most once a round.
 
     A process with fewer blocks than the longest is spread evenly over the rounds, so that drift meets everyone alike.
@@ -21,7 +21,7 @@ def interleave(blocks: Mapping[int, int], seed: int) -> tuple[Order, ...]:
     return tuple(tuple(p for p in order if index in present[p]) for index, order in enumerate(orders))
 
 
-def balanced_rounds(members: Sequence[int], rounds: int, seed: int) -> tuple[Order, ...]:
+def balanced_rounds(members: Sequence[int], rounds: int, seed: int | Sequence[int]) -> tuple[Order, ...]:
     """``rounds`` orders of ``members``; no member's counts of any two positions differ by more than one a square.
 
     Orders come from randomly relabelled Williams designs (Williams 1949): over each complete square every member

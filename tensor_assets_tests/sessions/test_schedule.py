@@ -58,9 +58,9 @@ def test_nothing_to_time_is_no_rounds():
 def test_documents_protocol_on_a_device():
     assert opening(GPU, 50e-6) == (9, 3)
     assert pace(GPU, [50e-6, 51e-6, 900e-6]).invocations == 196
-    assert pace(GPU, [1e-6] * 3) == (200, 5, 15)
+    assert pace(GPU, [1e-6] * 3)[:3] == (200, 5, 15)
     assert pace(GPU, [0.004] * 3).invocations == 2
-    assert pace(GPU, [0.3] * 3) == (1, 5, 15)
+    assert pace(GPU, [0.3] * 3)[:3] == (1, 5, 15)
 
 
 @given(seconds=floats(1e-5, 2.0))
@@ -76,7 +76,7 @@ def test_cpu_budget_is_kept_and_never_below_five_blocks(seconds):
 
 def test_an_invocation_of_seven_seconds_still_gets_five_blocks():
     assert opening(CPU, 6.8) == (0, 0)
-    assert pace(CPU, [6.8], 6.8) == (1, 0, 5)
+    assert pace(CPU, [6.8], 6.8)[:3] == (1, 0, 5)
 
 
 @given(pilots=lists(floats(1e-7, 1.0), min_size=1, max_size=3))
