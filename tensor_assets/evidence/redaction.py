@@ -31,8 +31,9 @@ def redact(text: str, identity: Identity, versions: bool = False) -> tuple[str, 
     ``versions`` says that the text is a version, so that four numbers in it are no address.
     """
     counts: Counts = {}
+    lowered = text.lower()
     for rule in _rules(identity):
-        if (versions and rule.name == "address") or not rule.may_match(text):
+        if (versions and rule.name == "address") or not rule.may_match(lowered):
             continue
         text, applied = rule.pattern.subn(rule.replace, text)
         if applied:

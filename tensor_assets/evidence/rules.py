@@ -12,14 +12,15 @@ _SECRET, _HOME, _USER, _HOST, _ADDRESS = "<secret>", "<home>", "<user>", "<host>
 
 
 class Rule:
-    """``hints``: text that the pattern matches holds at least one of them; looking for them first is much faster."""
+    """``hints``: in lower case, text that the pattern matches holds at least one of them. Looking for them first makes
+    most rules cost nothing."""
 
     def __init__(self, name: str, pattern: str, replace: str | Callable[[re.Match[str]], str], *hints: str) -> None:
-        self.name, self.replace, self.hints = name, replace, hints
+        self.name, self.replace, self.hints = name, replace, tuple(hint.lower() for hint in hints)
         self.pattern = re.compile(pattern)
 
-    def may_match(self, text: str) -> bool:
-        return not self.hints or any(hint in text for hint in self.hints)
+    def may_match(self, lowered: str) -> bool:
+        return any(hint in lowered for hint in self.hints)
 
 
 def all_rules(identity: Identity) -> tuple[Rule, ...]:
@@ -69,6 +70,7 @@ _SECRET_NAMES = (
     r"password|passwd|passphrase|client_secret|secret_key|api[_-]?key|(?:auth|access|refresh|session)[_-]?token"
     r"|private[_-]?key|set-cookie|cookie"
 )
+_SECRET_HINTS = ("passw", "passphrase", "secret", "api", "token", "private", "cookie")
 _SHOUTED = r"[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)[A-Z0-9_]*"
 _UUID = r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"
 _TLDS = (
@@ -83,7 +85,7 @@ _EXTENSION = re.compile(
     r"|dat|zst|tar|gz|zip|parquet)"
 )
 # Every machine has these; they say where a tool lies, not whose it is.
-_SYSTEM = r"(?!(?:file://)?/(?:usr|lib|lib64|bin|sbin|dev|etc|sys)/)"
+_SYSTEM = r"(?!(?:usr|lib|lib64|bin|sbin|dev|etc|sys)/)"
 
 
 def _keep_lines(match: re.Match[str]) -> str:
@@ -92,7 +94,7 @@ def _keep_lines(match: re.Match[str]) -> str:
 
 def _shorten_path(match: re.Match[str]) -> str:
     """What identifies the file to a reader, without where it lay: "<packages>/torch/x.py", "<path>/kernel.cu"."""
-    path = match[0].removeprefix("file://")
+    path = match[0]
     for marker in ("/site-packages/", "/dist-packages/"):
         if marker in path:
             return "<packages>/" + path.rpartition(marker)[2]
@@ -111,20 +113,19 @@ _RULES = (
     *(Rule("secret", pattern, _SECRET, start) for start, pattern in _TOKENS.items()),
     Rule("secret", r"(?<=://)[^/\s:@\"'<]*:[^/\s@\"'<]+(?=@)", _SECRET, "://"),
     Rule(
-        "secret", r"\b(?i:authorization)" + _SAYS + r"(?:\w+ +)?[^\s\"'<\\]{6,}", r"Authorization\1<secret>", "uthoriz"
+        "secret",
+        r"\b(?i:authorization)" + _SAYS + r"(?:\w+ +)?[^\s\"'<\\]{6,}",
+        r"Authorization\1<secret>",
+        "authorization",
     ),
-    Rule("secret", r"\b(?i:bearer) +[A-Za-z0-9._~+/=-]{16,}", _SECRET, "earer", "EARER"),
+    Rule("secret", r"\b(?i:bearer) +[A-Za-z0-9._~+/=-]{16,}", _SECRET, "bearer"),
     Rule(
         "secret",
         rf"\b({_SHOUTED}){_SAYS}[^\s\"',;<(%$\\]{{6,}}",
         r"\1\2<secret>",
-        "TOKEN",
-        "SECRET",
-        "PASS",
-        "KEY",
-        "CRED",
+        *("token", "secret", "passw", "api_key", "apikey", "access", "private", "credential"),
     ),
-    Rule("secret", rf"\b((?i:{_SECRET_NAMES})){_SAYS}[^\s\"',;<(%$\\]{{6,}}", r"\1\2<secret>"),
+    Rule("secret", rf"\b((?i:{_SECRET_NAMES})){_SAYS}[^\s\"',;<(%$\\]{{6,}}", r"\1\2<secret>", *_SECRET_HINTS),
     Rule("secret", r"\b(machine\s+\S+\s+login\s+\S+\s+password\s+)[^\s<]\S*", r"\1<secret>", "machine"),
     Rule(
         "home",
@@ -136,22 +137,31 @@ _RULES = (
     Rule("home", r"\b[A-Za-z]:\\{1,2}Users\\{1,2}[^\\\s\"'<>]+", _HOME, "Users\\"),
     Rule(
         "path",
-        rf"(?:(?<![\w.:/<>@~%+&-])|(?<=-[ILo])|(?<=\w:)|(?<=>:)){_SYSTEM}(?:file://)?(?:/{_SEGMENT}){{2,}}/?",
+        # begins with a literal, so that the search jumps from slash to slash; what stands before it comes second
+        r"/(?:(?<![\w.:/<>@~%+&-]/)|(?<=-[ILo]/)|(?<=\w:/)|(?<=>:/)|(?<=file:///))"
+        rf"{_SYSTEM}{_SEGMENT}(?:/{_SEGMENT})+/?",
         _shorten_path,
         "/",
     ),
     Rule("email", rf"\b[\w.+-]+@(?:[\w-]+[.])+(?:{_TLDS})\b(?![\w(.])", "<email>", "@"),
     Rule("user", r"\b[a-z_][\w.-]*@[\w.-]+(?=:[~/<])", f"{_USER}@{_HOST}", "@"),
-    Rule("host", rf"\b((?i:hostname|nodename|slurmd_nodename|computername)){_SAYS}[\w.-]+", rf"\1\2{_HOST}"),
+    Rule("host", rf"\b((?i:hostname|nodename|slurmd_nodename|computername)){_SAYS}[\w.-]+", rf"\1\2{_HOST}", "name"),
     Rule(
         "host",
         r"\b(?=[\w.]*[-\d])[\w-]+(?:[.][\w-]+)*[.](?:internal|lan|corp|intranet|localdomain)\b(?![.(])",
         _HOST,
-        ".",
+        *(".internal", ".lan", ".corp", ".intranet", ".localdomain"),
     ),
     Rule("host", r"\b(?=[\w]*-)[\w-]+[.]local\b(?![.(])", _HOST, ".local"),
     Rule("host", r"\bec2-[\d-]+[.][\w.-]+", _HOST, "ec2-"),
-    Rule("host", rf"\b((?i:boot|machine|system)[_-]?(?i:id|uuid)){_SAYS}{_UUID}", rf"\1\2{_HOST}"),
+    Rule(
+        "host",
+        rf"\b((?i:boot|machine|system)[_-]?(?i:id|uuid)){_SAYS}{_UUID}",
+        rf"\1\2{_HOST}",
+        "boot",
+        "machine",
+        "system",
+    ),
     Rule(
         "host",
         rf"\b((?i:serial)(?: ?(?i:number|no))?){_SAYS}(?=[\w-]*\d)[\w-]{{6,}}",
