@@ -253,7 +253,8 @@ class Comparison(_Struct, frozen=True, kw_only=True):
     interval: tuple[float, float] | None = None  # 95 % of the ratio
     p: float | None = None
     q: float | None = None  # after false-discovery control over the session
-    degrees: int = 0
+    degrees: int = 0  # of the session's pooled noise
+    own_noise: bool = False  # a side spread more than the others' noise explains, so its own was used
 
 
 class Timing(_Struct, frozen=True, kw_only=True):

@@ -135,7 +135,7 @@ def _timing(session: SessionRecord, axis: Axis, label: str, baseline: str) -> Ti
         apart=tuple(one.series for one in mine if not _captured(one.process)),
         refused="" if series else _refusal(session, axis, label),
         floor_ns=float(floor) if floor is not None else None,
-        comparison=compare_all(captured, baseline, noise)[label] if label != baseline else None,
+        comparison=compare_all(captured, baseline, apart)[label] if label != baseline else None,
     )
 
 

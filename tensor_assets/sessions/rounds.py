@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from tensor_worker.messages import Run, Time, Timed
+from tensor_worker.messages import Cache, Run, Time, Timed
 
 from tensor_assets.progress import announce
 from tensor_assets.records import Block, DeviceState
@@ -30,7 +30,7 @@ class Stopwatch(NamedTuple):
     method: Method
     seed: int
     data: Mapping[str, Path]  # inputs by axis data: "random", "zeros"
-    floors: Mapping[str, Floor]  # by cache state; empty where no ceiling is declared
+    floors: Mapping[Cache, Floor]  # by cache state; empty where no ceiling is declared
     state: Callable[[], DeviceState | None]
 
 

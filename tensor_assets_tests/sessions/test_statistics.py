@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tensor_assets.sessions.statistics import Group, Noise, compare_all, control, false_alarms, pool
+from tensor_assets.sessions.statistics import Group, compare_all, control, false_alarms, pool
 
 
 def around(configuration, median_ns, *factors):
@@ -84,10 +84,11 @@ def test_a_missing_baseline_is_insufficient():
 
 
 def test_false_discovery_control_follows_benjamini_and_hochberg():
-    noise = Noise(0.01, 20)
-    ratios = (1.0, 1.02, 1.03, 1.05, 1.2)
-    groups = [Group("base", (100.0,) * 3)] + [Group(str(ratio), (100.0 * ratio,) * 3) for ratio in ratios]
-    found = compare_all(groups, "base", noise)
+    spread = (0.99, 1.0, 1.01)
+    groups = [around("base", 100.0, *spread)] + [
+        around(str(r), 100.0 * r, *spread) for r in (1.0, 1.02, 1.03, 1.05, 1.2)
+    ]
+    found = compare_all(groups, "base")
     ps = sorted(comparison.p for comparison in found.values())
     by_hand = [min(p * len(ps) / rank for rank, p in enumerate(ps, 1) if rank >= place) for place in range(1, 6)]
     assert sorted(comparison.q for comparison in found.values()) == pytest.approx([min(q, 1.0) for q in by_hand])
@@ -97,6 +98,31 @@ def test_false_discovery_control_follows_benjamini_and_hochberg():
 def test_identical_medians_have_p_one():
     groups = [Group(name, (100.0, 100.0, 100.0, 100.0)) for name in ("base", "b", "c")]
     assert compare_all(groups, "base")["b"].p == 1.0
+
+
+def test_a_loud_configuration_is_judged_by_its_own_noise():
+    calm = [around(name, 100.0, 0.998, 1.0, 1.002) for name in ("base", "b", "c", "d", "e")]
+    loud = around("loud", 108.0, 0.95, 1.0, 1.05)
+    found = compare_all([*calm, loud], "base")
+    assert found["loud"].own_noise
+    assert found["loud"].verdict == "uncertain"
+    welch = stats.ttest_ind(loud.logs, calm[0].logs, equal_var=False)
+    assert found["loud"].p == pytest.approx(welch.pvalue, rel=0.25)  # the calm side's noise is pooled, not its own
+    assert not found["b"].own_noise
+
+
+def test_a_loud_baseline_makes_nothing_else_certain():
+    calm = [around(name, 102.0, 0.998, 1.0, 1.002) for name in ("a", "b", "c", "d", "e")]
+    found = compare_all([around("base", 100.0, 0.97, 1.0, 1.03), *calm], "base")
+    assert {comparison.verdict for comparison in found.values()} == {"uncertain"}
+
+
+def test_processes_apart_add_to_the_noise_and_are_not_compared():
+    groups = [around("base", 100.0, 0.999, 1.0, 1.001), around("b", 50.0, 0.999, 1.0, 1.001)]
+    assert compare_all(groups, "base")["b"].verdict == "uncertain"
+    found = compare_all(groups, "base", apart=[around("b", 70.0, 0.999, 1.0, 1.001)])
+    assert list(found) == ["b"]
+    assert found["b"].verdict == "faster"
 
 
 def test_false_alarms_test_each_pair_against_the_other_groups():
