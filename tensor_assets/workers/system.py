@@ -86,9 +86,9 @@ def _apt(command: list[str]) -> str | None:
 
 
 def _missing(tool: SystemTool, hindrance: str) -> Outcome:
-    names = (
-        tool.command[0] if len(tool.command) == 1 else f"{tool.command[0]} (or {tool.command[1]} … {tool.command[-1]})"
-    )
+    first, *others = tool.command
+    others = others if len(others) < 3 else [others[0], "…", others[-1]]
+    names = f"{first} (or {' '.join(others)})" if others else first
     return Outcome(
         status="unavailable",
         reason=f"{names} is not installed: {tool.why}; {hindrance}",

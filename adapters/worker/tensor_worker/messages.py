@@ -101,8 +101,11 @@ class Compiled(_Message, frozen=True, kw_only=True, tag="compiled"):
 
 
 class Ran(_Message, frozen=True, kw_only=True, tag="ran"):
+    """``changed`` names the inputs whose arrays in the worker's memory differ from what was uploaded."""
+
     outputs: str
     seconds: float
+    changed: tuple[str, ...] = ()
 
 
 class Stages(_Message, frozen=True, kw_only=True, tag="stages"):

@@ -102,13 +102,16 @@ class Session:
     def _run(self, request: Run) -> Ran:
         """Seconds cover the invocation and its wait, not the upload."""
         implementation = self._compiled(request)
-        implementation.upload(load_arrays(request.inputs))
+        inputs = load_arrays(request.inputs)
+        before = {name: array.tobytes() for name, array in inputs.items()}
+        implementation.upload(inputs)
         started = time.perf_counter()
         implementation.invoke()
         implementation.wait()
         seconds = time.perf_counter() - started
         save_arrays(request.outputs, implementation.outputs())
-        return Ran(outputs=request.outputs, seconds=seconds)
+        changed = tuple(name for name, array in inputs.items() if array.tobytes() != before[name])
+        return Ran(outputs=request.outputs, seconds=seconds, changed=changed)
 
     def _loaded(self) -> Adapter:
         if self._adapter is None:
