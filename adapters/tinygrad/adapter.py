@@ -1,0 +1,42 @@
+"""tinygrad: tensors become UOps, UOps become kernels, kernels become C or CUDA."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensor_worker.adapter import Adapter, Arrays, Implementation
+from tensor_worker.messages import PROTOCOL, Compile, Greeting, Variant
+
+from . import toolchain
+
+EVERYWHERE = ("cpu", "sm_90", "cuda")
+VARIANTS = (
+    Variant(name="default", summary="the hand-written heuristics choose the schedule", targets=EVERYWHERE),
+    Variant(name="tuned", summary="BEAM=2: candidates are timed", targets=("cpu", "cuda"), deterministic=False),
+    Variant(name="expanded", summary="BEAM=8: more candidates", targets=("cpu", "cuda"), deterministic=False),
+    Variant(name="widened", summary="operands cast to FP32 before each contraction", targets=EVERYWHERE),
+)
+
+
+class TinygradAdapter(Adapter):
+    name = "tinygrad"
+
+    def greeting(self) -> Greeting:
+        versions = toolchain.versions()
+        return Greeting(
+            protocol=PROTOCOL,
+            compiler=self.name,
+            version=versions["tinygrad"],
+            versions=versions,
+            toolchain=toolchain.toolchain(),
+            variants=VARIANTS,
+        )
+
+    def compile(self, request: Compile, inputs: Arrays, dump_dir: Path) -> Implementation:
+        toolchain.prepare()
+        from .compiling import compile_program  # imports tinygrad, which reads the environment set above
+
+        return compile_program(request, inputs, dump_dir)
+
+
+ADAPTER = TinygradAdapter

@@ -1,0 +1,119 @@
+"""Writes every representation that tinygrad passes through, and reads from the machine code what the plan needs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensor_worker.artifacts import Language, Stage
+from tensor_worker.dump import write_stage
+from tinygrad.helpers import ansistrip
+from tinygrad.uop.render import print_uops, pyrender
+
+from .kernels import Kernel
+from .machine import Resources, cubin, disassemble_cubin, disassemble_object, matrix_instruction, resources
+from .semantic import STAGE, TensorGraph
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A kernel below its source."""
+
+    shipped: str  # text of what tinygrad hands to the device: PTX, or the disassembled object
+    shipped_language: Language
+    disassembly: str
+    resources: Resources | None  # None on the CPU
+
+    @property
+    def instruction(self) -> str:
+        return matrix_instruction(self.disassembly)
+
+
+def code_stage(index: int) -> str:
+    return f"source-{index}"
+
+
+def machine_stage(index: int) -> str:
+    return f"machine-{index}"
+
+
+def machine_of(kernel: Kernel, architecture: str | None) -> Machine:
+    """``architecture`` is the GPU's, e.g. ``sm_90``; None on the CPU.
+
+    tinygrad gives the driver PTX, which compiles it when it loads. SASS here is NVRTC's own, from the same source.
+    """
+    if architecture is None:
+        text = disassemble_object(kernel.binary)
+        return Machine(shipped=text, shipped_language="asm", disassembly=text, resources=None)
+    code = cubin(kernel.source, architecture)
+    return Machine(
+        shipped=kernel.binary.rstrip(b"\0").decode(),
+        shipped_language="ptx",
+        disassembly=disassemble_cubin(code),
+        resources=resources(code),
+    )
+
+
+def write_stages(
+    dump_dir: Path, graph: TensorGraph, kernels: Sequence[Kernel], machines: Sequence[Machine]
+) -> tuple[Stage, ...]:
+    stages = [
+        write_stage(dump_dir, STAGE, "Tensor UOps", "semantic", "text", graph.text + "\n", "str(UOp)"),
+        write_stage(
+            dump_dir, "kernels", "Scheduled kernels", "scheduled", "python", _scheduled(kernels),
+            "Tensor.linear_with_vars, pyrender",
+        ),
+        write_stage(
+            dump_dir, "optimized", "Kernels after optimization", "scheduled", "python", _optimized(kernels),
+            "full_rewrite_to_sink, pyrender",
+        ),
+        write_stage(
+            dump_dir, "linearized", "Linearized UOps", "scheduled", "text", _linearized(kernels), "print_uops"
+        ),
+    ]  # fmt: skip
+    for index, (kernel, machine) in enumerate(zip(kernels, machines, strict=True)):
+        stages += _code_stages(dump_dir, index, kernel, machine)
+    return tuple(stages)
+
+
+def _code_stages(dump_dir: Path, index: int, kernel: Kernel, machine: Machine) -> list[Stage]:
+    on_gpu = machine.resources is not None
+    language: Language = "cuda" if on_gpu else "c"
+    title = f"{'CUDA' if on_gpu else 'C'} of kernel {index}: {kernel.name}"
+    renderer = "CUDARenderer" if on_gpu else "ClangRenderer"
+    stages = [write_stage(dump_dir, code_stage(index), title, "code", language, kernel.source + "\n", renderer)]
+    if on_gpu:
+        stages.append(
+            write_stage(dump_dir, f"ptx-{index}", f"PTX of kernel {index}", "code", "ptx", machine.shipped, "NVRTC")
+        )
+    by = "NVRTC, nvdisasm" if on_gpu else "clang, capstone"
+    machine_language: Language = "sass" if on_gpu else "asm"
+    machine_title = f"{'SASS' if on_gpu else 'Assembly'} of kernel {index}"
+    stages.append(
+        write_stage(dump_dir, machine_stage(index), machine_title, "machine", machine_language, machine.disassembly, by)
+    )
+    return stages
+
+
+def _scheduled(kernels: Sequence[Kernel]) -> str:
+    return "\n".join(
+        f"# kernel {index}: {kernel.name}\n{pyrender(kernel.ast)}\n" for index, kernel in enumerate(kernels)
+    )
+
+
+def _optimized(kernels: Sequence[Kernel]) -> str:
+    return "\n".join(
+        f"# kernel {index}: {kernel.name}\n{ansistrip(pyrender(kernel.sink))}\n" for index, kernel in enumerate(kernels)
+    )
+
+
+def _linearized(kernels: Sequence[Kernel]) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        for index, kernel in enumerate(kernels):
+            print(f"kernel {index}: {kernel.name}")
+            print_uops(list(kernel.lines))
+    return ansistrip(text.getvalue())
