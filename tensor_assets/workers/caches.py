@@ -28,10 +28,15 @@ def restore(archive: Path, folder: WorkerFolder) -> None:
     allowed = {part.name for part in _parts(folder)}
     with tarfile.open(archive, "r:") as tar:
         for member in tar:
-            parts = PurePosixPath(member.name).parts
-            if not parts or parts[0] not in allowed or ".." in parts:
+            parts, target = PurePosixPath(member.name).parts, folder.path / member.name
+            # Resolved, because an earlier member may have been a link that leads out.
+            if (
+                not parts
+                or parts[0] not in allowed
+                or not target.parent.resolve().is_relative_to(folder.path / parts[0])
+            ):
                 raise EvidenceDamaged(f"cache snapshot holds {member.name!r}, which lies outside the caches")
-            _put(tar, member, folder.path / member.name)
+            _put(tar, member, target)
 
 
 def _parts(folder: WorkerFolder) -> tuple[Path, ...]:

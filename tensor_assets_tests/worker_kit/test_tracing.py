@@ -67,8 +67,9 @@ class Program:
         start = self.now = self.now + 1_000
         self.cupti.record(kind=KINDS.MEMSET, start=start, end=start + 80, bytes=33_554_432, graph_node_id=0)
         self.cupti.record(
-            kind=KINDS.CONCURRENT_KERNEL, start=start + 100, end=start + 150, name="gemm", grid_x=2, grid_y=64, grid_z=1,
-            block_x=384, block_y=1, block_z=1, registers_per_thread=168, static_shared_memory=84, dynamic_shared_memory=213_184,
+            kind=KINDS.CONCURRENT_KERNEL, start=start + 100, end=start + 150, name="gemm",
+            grid_x=2, grid_y=64, grid_z=1, block_x=384, block_y=1, block_z=1, registers_per_thread=168,
+            static_shared_memory=84, dynamic_shared_memory=213_184,
             graph_node_id=5,
         )  # fmt: skip
 
@@ -112,7 +113,7 @@ def test_the_device_clock_is_the_busy_time_of_the_block(cupti):
 
 def test_a_driver_that_refuses_makes_the_trace_unavailable(cupti):
     cupti.refuses = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"
-    with pytest.raises(Unavailable, match="activity_enable.*INSUFFICIENT_PRIVILEGES"):
+    with pytest.raises(Unavailable, match=r"activity_enable.*INSUFFICIENT_PRIVILEGES"):
         tracing.trace_invocations(Program(cupti), 1)
 
 
