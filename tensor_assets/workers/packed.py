@@ -22,7 +22,7 @@ from tensor_assets.workers.adapters import KIT, AdapterFolder
 
 _FREEZE = (
     "import importlib.metadata as m, json\n"
-    "print(json.dumps({d.metadata['Name'].lower().replace('_', '-'): d.version for d in m.distributions()}))"
+    "print(json.dumps({d.metadata['Name'].lower().replace('_', '-'): d.version for d in reversed(list(m.distributions()))}))"
 )
 
 

@@ -1,0 +1,88 @@
+"""Step 2: a compiler's environment, and what its worker says of itself."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from tensor_worker.messages import Greeting, Hello
+
+from tensor_assets.campaign.method import KIT, source_hash
+from tensor_assets.campaign.stored import Stored, file, provenance, reuse
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.progress import announce
+from tensor_assets.records import EnvironmentRecord, Key, Outcome
+from tensor_assets.workers.adapters import AdapterFolder
+from tensor_assets.workers.environments import Environment, build_environment
+from tensor_assets.workers.failure import WorkerFailed, with_log
+from tensor_assets.workers.isolation import WorkerFolder
+from tensor_assets.workers.launch import worker_for
+
+# Importing a compiler for the first time, from a cold disk.
+GREETING_SECONDS = 180.0
+
+
+class Ready(NamedTuple):
+    """A compiler's environment with its record; ``environment`` is None where it could not be had."""
+
+    stored: Stored[EnvironmentRecord]
+    environment: Environment | None
+
+
+def environment_record(space: Workspace, compiler: str, target: str = "", *, force: bool = False) -> Ready:
+    """The compiler's environment for ``target``, built unless it exists, and its worker's greeting.
+
+    A build or a greeting that fails is the record's outcome. Raises SettingsError for an unknown compiler.
+    """
+    adapter, target = space.adapter(compiler), target or space.settings.target
+    environment = build_environment(adapter, space.settings, target=target, keeper=space.store)
+    if isinstance(environment, Outcome):
+        return Ready(_unavailable(space, adapter, target, environment), None)
+    key = Key(compiler=compiler, target=target, environment=environment.hash, method=source_hash(KIT, adapter.path))
+    if not force and (found := reuse(space.store, EnvironmentRecord, key)):
+        return Ready(found, environment)
+    return Ready(file(space.store, _greeted(space, adapter, environment, key)), environment)
+
+
+def _greeted(space: Workspace, adapter: AdapterFolder, environment: Environment, key: Key) -> EnvironmentRecord:
+    announce(f"{adapter.name}: asking its worker for versions and variants")
+    outcome, greeting = Outcome(status="ok"), None
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = WorkerFolder(Path(scratch))
+        try:
+            with worker_for(adapter, environment, folder, deadline=GREETING_SECONDS) as worker:
+                greeting = worker.ask(Hello())
+        except WorkerFailed as failure:
+            outcome = with_log(failure.outcome, space.store, folder.log)
+    return _record(key, outcome, environment, greeting)
+
+
+def _record(key: Key, outcome: Outcome, environment: Environment, greeting: Greeting | None) -> EnvironmentRecord:
+    return EnvironmentRecord(
+        key=key,
+        outcome=outcome,
+        provenance=provenance(seconds={"install": environment.built_seconds} if environment.built_seconds else {}),
+        python=environment.python_version,
+        lock_sha256=environment.lock_sha256,
+        freeze=environment.freeze,
+        version=greeting.version if greeting else environment.version,
+        toolchain=environment.toolchain | (greeting.toolchain if greeting else {}),
+        variants=greeting.variants if greeting else (),
+    )
+
+
+def _unavailable(
+    space: Workspace, adapter: AdapterFolder, target: str, outcome: Outcome
+) -> Stored[EnvironmentRecord]:
+    return file(
+        space.store,
+        EnvironmentRecord(
+            key=Key(compiler=adapter.name, target=target),
+            outcome=outcome,
+            provenance=provenance(),
+            python="",
+            lock_sha256=adapter.lock_sha256,
+            freeze={},
+        ),
+    )

@@ -1,0 +1,66 @@
+"""Everything a step works with, opened once: settings, store, workloads, shapes, compilers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TypeVar
+
+from tensor_assets.contract.manifest import Manifest, load_workloads
+from tensor_assets.contract.shapes import Shapes, load_shapes
+from tensor_assets.errors import SettingsError
+from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.settings import Settings, load_settings
+from tensor_assets.workers.adapters import AdapterFolder, discover
+
+T = TypeVar("T")
+
+# The shape a suite's figures are quoted at, used when a run names none.
+SUITE_SHAPE = {"matrix": "matrix", "original": "main"}
+
+
+class Workspace:
+    """Opened lazily, so that a command which only reads the store loads nothing else."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or load_settings()
+
+    @cached_property
+    def store(self) -> EvidenceStore:
+        return EvidenceStore(self.settings.store)
+
+    @cached_property
+    def workloads(self) -> dict[str, Manifest]:
+        return load_workloads(self.settings.workloads)
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        return load_shapes(self.settings.shapes)
+
+    @cached_property
+    def adapters(self) -> dict[str, AdapterFolder]:
+        return discover(self.settings.adapters)
+
+    def workload(self, name: str) -> Manifest:
+        """The manifest called ``name``; SettingsError lists what there is."""
+        return _named("workload", name, self.workloads)
+
+    def adapter(self, name: str) -> AdapterFolder:
+        """The compiler called ``name``; SettingsError lists what there is."""
+        return _named("compiler", name, self.adapters)
+
+    def shape(self, workload: str, asked: str = "") -> str:
+        """``asked``, or the shape this workload's suite is quoted at; SettingsError if there is no such shape."""
+        suite = self.workload(workload).suite
+        return self.known_shape(asked or SUITE_SHAPE.get(suite, "matrix"))
+
+    def known_shape(self, name: str) -> str:
+        """``name`` itself; SettingsError lists the shapes there are if it is none of them."""
+        if name not in self.shapes:
+            raise SettingsError(f"shape {name!r} is not defined (have: {', '.join(self.shapes)})")
+        return name
+
+
+def _named(what: str, name: str, have: dict[str, T]) -> T:
+    if name not in have:
+        raise SettingsError(f"{what} {name!r} is not defined (have: {', '.join(have)})")
+    return have[name]

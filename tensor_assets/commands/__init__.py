@@ -1,0 +1,1 @@
+"""The commands of the command line, one subject a file. They parse, call a room, and print."""

@@ -1,0 +1,66 @@
+"""Group ``understand``: what a compiler made of a program, and whether it is right."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from tensor_assets.campaign.capture import capture_cell
+from tensor_assets.defs.checks import admission_check, outcome_check
+from tensor_assets.defs.metadata import plan_metadata, semantic_metadata
+from tensor_assets.defs.prepare import environment, fixtures
+from tensor_assets.defs.resources import CellConfig, WorkspaceResource
+from tensor_assets.partitions import CELLS, ON_COMPILER, ON_WORKLOAD, Cell
+
+_SOURCES = [
+    dg.AssetDep(fixtures, partition_mapping=ON_WORKLOAD),
+    dg.AssetDep(environment, partition_mapping=ON_COMPILER),
+]
+
+
+@dg.multi_asset(
+    name="capture",
+    partitions_def=CELLS,
+    specs=[
+        dg.AssetSpec(
+            "semantic_ir",
+            description="The program as the compiler first holds it: native stages and the semantic graph.",
+            group_name="understand",
+            kinds={"mlir"},
+            deps=_SOURCES,
+        ),
+        dg.AssetSpec(
+            "selected_plan",
+            description="What was selected: launches in order, geometry, buffers, roundings, and its admission.",
+            group_name="understand",
+            kinds={"cuda"},
+            deps=_SOURCES,
+        ),
+    ],
+    check_specs=[
+        dg.AssetCheckSpec(
+            "outcome", asset="selected_plan", partitions_def=CELLS, description="How the default variant ended."
+        ),
+        dg.AssetCheckSpec(
+            "admission",
+            asset="selected_plan",
+            partitions_def=CELLS,
+            description="Exact fixtures bit for bit; the boundary that broke, where one did.",
+        ),
+    ],
+)
+def capture(
+    context: dg.AssetExecutionContext, config: CellConfig, workspace: WorkspaceResource
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+    """One worker per variant, from cold caches: stages, graph, plan, fingerprint, admission verdict."""
+    cell = Cell.from_partition(context.partition_key)
+    space = workspace.open()
+    captures = capture_cell(space, cell.workload, cell.compiler, config)
+    yield dg.MaterializeResult(asset_key="semantic_ir", metadata=semantic_metadata(space.store, captures))
+    yield dg.MaterializeResult(
+        asset_key="selected_plan",
+        metadata=plan_metadata(captures),
+        check_results=[outcome_check("outcome", captures), admission_check("admission", captures)],
+    )
+
+
+ASSETS = [capture]
