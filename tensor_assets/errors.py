@@ -10,8 +10,10 @@ TensorAssetsError
 ├── ArraysRefused        an .npz file holds what no worker may send: objects, too many bytes, names that are no names
 ├── EvidenceDamaged      a stored file differs from its name
 ├── EvidenceMissing      a record or file that something refers to is not in the store
+├── EvidencePrivate      a file or record is not for publication
 ├── RecordRefused        a record cannot be kept or read: a NaN, a schema this version does not know
 ├── BundleRefused        a bundle is not what it says, nothing was imported
+├── SiteBroken           the site would be incomplete: a build error, or an address that leads nowhere
 └── StoreUnwritable      the store, cache or site folder cannot be written
 """
 
@@ -60,6 +62,10 @@ class EvidenceMissing(TensorAssetsError):
     pass
 
 
+class EvidencePrivate(TensorAssetsError):
+    pass
+
+
 class RecordRefused(TensorAssetsError):
     pass
 
@@ -69,4 +75,8 @@ class BundleRefused(TensorAssetsError):
 
 
 class StoreUnwritable(TensorAssetsError):
+    pass
+
+
+class SiteBroken(TensorAssetsError):
     pass
