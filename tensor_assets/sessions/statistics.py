@@ -11,8 +11,7 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 import msgspec
-import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 from tensor_assets.records import Comparison
 
@@ -39,6 +38,19 @@ class Group(NamedTuple):
     def logs(self) -> tuple[float, ...]:
         return tuple(math.log(median) for median in self.medians_ns)
 
+    @property
+    def mean(self) -> float:
+        """Of the logs: the log of the geometric mean."""
+        return math.fsum(self.logs) / len(self.medians_ns)
+
+    @property
+    def squares(self) -> float:
+        """Sum of squared deviations of the logs from their mean; 0 where nothing was measured."""
+        if not self.medians_ns:
+            return 0.0
+        mean = self.mean
+        return math.fsum((log - mean) ** 2 for log in self.logs)
+
 
 class Noise(NamedTuple):
     """Spread between processes that ran the same implementation, of log medians: about a relative difference."""
@@ -59,8 +71,7 @@ def pool(groups: Sequence[Group]) -> Noise | None:
     degrees = sum(len(group.medians_ns) - 1 for group in groups if group.medians_ns)
     if degrees == 0:
         return None
-    squares = sum(len(group.logs) * float(np.var(group.logs)) for group in groups if group.medians_ns)
-    return Noise(math.sqrt(squares / degrees), degrees)
+    return Noise(math.sqrt(math.fsum(group.squares for group in groups) / degrees), degrees)
 
 
 def compare_all(groups: Sequence[Group], baseline: str, apart: Sequence[Group] = ()) -> dict[str, Comparison]:
@@ -104,7 +115,7 @@ def false_alarms(groups: Sequence[Group]) -> FalseAlarms:
 def _compare(group: Group, base: Group, noise: Noise | None, everyone: Sequence[Group]) -> Comparison:
     if not group.medians_ns or not base.medians_ns:
         return Comparison(baseline=base.configuration, verdict="insufficient")
-    difference = float(np.mean(group.logs) - np.mean(base.logs))
+    difference = group.mean - base.mean
     if noise is None:
         return Comparison(baseline=base.configuration, ratio=math.exp(difference), verdict="uncertain")
     tests = [_Test(noise.deviation * math.sqrt(1 / len(group.medians_ns) + 1 / len(base.medians_ns)), noise.degrees)]
@@ -130,7 +141,7 @@ class _Test(NamedTuple):
 
     @property
     def reach(self) -> float:
-        return float(stats.t.ppf(1 - ALPHA / 2, self.degrees)) * self.error
+        return float(special.stdtrit(self.degrees, 1 - ALPHA / 2)) * self.error
 
     def p(self, difference: float) -> float:
         return _p_value(difference, self.error, self.degrees)
@@ -143,7 +154,7 @@ def _is_loud(group: Group, everyone: Sequence[Group]) -> bool:
         return False
     if others.deviation == 0.0:
         return True
-    return float(stats.f.sf((own.deviation / others.deviation) ** 2, own.degrees, others.degrees)) < LOUD
+    return float(special.fdtrc(own.degrees, others.degrees, (own.deviation / others.deviation) ** 2)) < LOUD
 
 
 def _unequal(group: Group, base: Group, noise: Noise, everyone: Sequence[Group]) -> _Test:
@@ -159,7 +170,7 @@ def _unequal(group: Group, base: Group, noise: Noise, everyone: Sequence[Group])
 def _p_value(difference: float, error: float, degrees: float) -> float:
     if error == 0.0:
         return 1.0 if difference == 0.0 else 0.0
-    return float(2 * stats.t.sf(abs(difference) / error, degrees))
+    return float(2 * special.stdtr(degrees, -abs(difference) / error))
 
 
 def _judged(comparison: Comparison, q: float | None) -> Comparison:
