@@ -53,6 +53,9 @@ class Files(Protocol):
 
     def remove(self, path: str) -> None: ...
 
+    def modified(self, path: str) -> float | None:
+        """When the file was written or made young; None where there is none."""
+
     def refresh(self, path: str) -> bool:
         """Make an existing file young, so that no collection takes it. False where it has gone or this cannot be."""
 
@@ -96,14 +99,14 @@ class LocalFiles:
         return []
 
     def stage(self) -> Staged:
-        with unwritable(self.url):
+        with unwritable(f"store {self.url}"):
             folder = self._folder(self.root / STAGING)
             path = folder / f"{os.getpid()}-{secrets.token_hex(8)}"
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
             return Staged(os.fdopen(handle, "w+b"), path)
 
     def commit(self, staged: Staged, path: str) -> None:
-        with unwritable(self.url):
+        with unwritable(f"store {self.url}"):
             staged.file.flush()
             os.fsync(staged.file.fileno())
             staged.file.close()
@@ -119,21 +122,26 @@ class LocalFiles:
             staged.path.unlink()
 
     def remove(self, path: str) -> None:
-        with unwritable(self.url):
+        with unwritable(f"store {self.url}"):
             (self.root / path).unlink(missing_ok=True)
 
-    def refresh(self, path: str) -> bool:
+    def modified(self, path: str) -> float | None:
         try:
-            os.utime(self.root / path)
+            return (self.root / path).stat().st_mtime
         except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise _unwritable(self.url, error) from error
+            return None
+
+    def refresh(self, path: str) -> bool:
+        with unwritable(f"store {self.url}"):
+            try:
+                os.utime(self.root / path)
+            except FileNotFoundError:
+                return False
         return True
 
     @contextmanager
     def locked(self, exclusive: bool) -> Iterator[None]:
-        with unwritable(self.url):
+        with unwritable(f"store {self.url}"):
             handle = os.open(self._folder(self.root) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
@@ -154,23 +162,21 @@ class LocalFiles:
 
 
 @contextmanager
-def unwritable(url: str) -> Iterator[None]:
-    """Turn the file system's refusals into one line a user can act on."""
+def unwritable(place: str, remedy: str = "set TENSOR_ASSETS_STORE to another place") -> Iterator[None]:
+    """Turn the file system's refusals into one line a user can act on. ``place``: "store /x"."""
     try:
         yield
     except OSError as error:
-        raise _unwritable(url, error) from error
+        raise _unwritable(place, remedy, error) from error
 
 
-def _unwritable(url: str, error: OSError) -> StoreUnwritable:
+def _unwritable(place: str, remedy: str, error: OSError) -> StoreUnwritable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnwritable(f"store {url}: no space left; free some, or set TENSOR_ASSETS_STORE to another place")
+        return StoreUnwritable(f"{place}: no space left; free some, or {remedy}")
+    reason = (error.strerror or str(error)).lower()
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return StoreUnwritable(
-            f"store {url}: cannot be written ({os.strerror(error.errno).lower()}); mend its permissions, or set "
-            "TENSOR_ASSETS_STORE to another place"
-        )
-    return StoreUnwritable(f"store {url}: cannot be written ({error.strerror or error})")
+        return StoreUnwritable(f"{place}: cannot be written ({reason}); mend its permissions, or {remedy}")
+    return StoreUnwritable(f"{place}: cannot be written ({reason}); {remedy}")
 
 
 def _sync_folder(path: Path) -> None:

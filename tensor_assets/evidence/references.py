@@ -11,17 +11,21 @@ from tensor_assets.records import BenchmarkRecord, Evidence, ProfileRecord, Reco
 
 def evidence_of(value: object) -> Iterator[Evidence]:
     """Every Evidence anywhere inside a record (or any struct, tuple, list or dict), in field order."""
-    if isinstance(value, Evidence):
+    return (struct for struct in structs_in(value) if isinstance(struct, Evidence))
+
+
+def structs_in(value: object) -> Iterator[msgspec.Struct]:
+    """Every struct anywhere inside a value, itself first, in field order."""
+    if isinstance(value, msgspec.Struct):
         yield value
-    elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
-            yield from evidence_of(getattr(value, field))
+            yield from structs_in(getattr(value, field))
     elif isinstance(value, tuple | list):
         for item in value:
-            yield from evidence_of(item)
+            yield from structs_in(item)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from evidence_of(item)
+            yield from structs_in(item)
 
 
 def parents_of(record: Record) -> tuple[str, ...]:

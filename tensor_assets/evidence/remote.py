@@ -74,6 +74,13 @@ class RemoteFiles:
         with self._unwritable(), suppress(FileNotFoundError):
             self._fs.rm_file(self._at(path))
 
+    def modified(self, path: str) -> float | None:
+        self._fs.invalidate_cache()
+        try:
+            return _modified(self._fs.info(self._at(path)))
+        except FileNotFoundError:
+            return None
+
     def refresh(self, path: str) -> bool:
         return False
 

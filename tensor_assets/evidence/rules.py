@@ -9,6 +9,7 @@ from collections.abc import Callable
 from tensor_assets.evidence.identity import Identity
 
 _SECRET, _HOME, _USER, _HOST, _ADDRESS = "<secret>", "<home>", "<user>", "<host>", "<address>"
+PLACEHOLDER = re.compile(r"<(?:secret|home|user|host|address|path|packages|email|pid)>")
 
 
 class Rule:

@@ -6,6 +6,7 @@
                                                             a record: its canonical JSON, whose SHA-256 is its id
     omitted/<sha256>.json                                   what an imported bundle left out, and why
     pins/<sha256>.json                                      what a collection must keep, see retention.py
+    importing/<sha256>.json                                 records of an import that has not ended: not yet visible
     staging/                                                files on their way to their names
 
 A record's file is written last, after every evidence file it names, so a crash leaves no record without its evidence;
@@ -27,7 +28,7 @@ import msgspec
 from upath import UPath
 
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
-from tensor_assets.evidence import media, objects
+from tensor_assets.evidence import media, notes, objects
 from tensor_assets.evidence.files import Files, LocalFiles, unwritable
 from tensor_assets.evidence.identity import Identity, identity_of
 from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
@@ -79,7 +80,7 @@ class EvidenceStore:
         cleaned of paths, names and secrets first: what ``Evidence.redacted`` counts.
         """
         counts: dict[str, int] = {}
-        private = private or media.is_private(media_type, name)
+        private = private or media.is_private(media_type, name) or (media_type in media.PUBLIC_TEXT and b"\0" in data)
         if not private and media_type in media.PUBLIC_TEXT:
             data, counts = redact_bytes(data, self.identity)
         evidence = self._put(io.BytesIO(data), len(data), media_type)
@@ -96,13 +97,13 @@ class EvidenceStore:
         return msgspec.structs.replace(evidence, name=name, private=private)
 
     def has(self, sha256: str) -> bool:
-        return self._object(sha256) is not None
+        return self.locate(sha256) is not None
 
     def read(self, evidence: Evidence | str) -> bytes:
         """The content, checked against its name. Raises EvidenceMissing, EvidenceDamaged."""
         sha256 = evidence.sha256 if isinstance(evidence, Evidence) else evidence
         limit = evidence.bytes if isinstance(evidence, Evidence) else None
-        path = self._object(sha256)
+        path = self.locate(sha256)
         if path is None:
             raise EvidenceMissing(self._missing(evidence))
         try:
@@ -124,7 +125,7 @@ class EvidenceStore:
         data = _encoded(record)
         with self.files.locked(exclusive=False):
             self._require(record)
-            return self.file(data, record)
+            return self.file(data, record).id
 
     def get(self, record_id: str) -> Record:
         """Raises EvidenceMissing, EvidenceDamaged."""
@@ -132,6 +133,9 @@ class EvidenceStore:
         if entry is None:
             raise EvidenceMissing(f"record {record_id[:12]}… is not in {self.url}")
         return self.load(entry)
+
+    def has_record(self, record_id: str) -> bool:
+        return self._entry(record_id) is not None
 
     @overload
     def latest(self, record_type: type[R], key: Key) -> tuple[str, R] | None: ...
@@ -165,15 +169,23 @@ class EvidenceStore:
     def entries(self, kind: str | None = None) -> Iterator[Entry]:
         """Every record's file, each id once (its lowest sequence), in no particular order."""
         seen: dict[str, Entry] = {}
+        hidden = self._hidden()
         for info in self.files.walk(f"records/{kind}" if kind else "records"):
             entry = parse_entry(info.path)
-            if entry and (entry.id not in seen or entry < seen[entry.id]):
+            if entry and entry.id not in hidden and (entry.id not in seen or entry < seen[entry.id]):
                 seen[entry.id] = entry
         self._entries.update(seen)
         return iter(seen.values())
 
     def load(self, entry: Entry) -> Record:
-        """The record in this file. Raises EvidenceMissing, EvidenceDamaged."""
+        """The record in this file. Raises EvidenceMissing, EvidenceDamaged, RecordRefused."""
+        try:
+            return decode(self.load_bytes(entry))
+        except RecordRefused as error:
+            raise RecordRefused(f"{entry.path}: {error}") from error
+
+    def load_bytes(self, entry: Entry) -> bytes:
+        """The record's canonical JSON, checked against its id."""
         try:
             with self.files.open(entry.path) as stream:
                 data = stream.read()
@@ -181,12 +193,31 @@ class EvidenceStore:
             raise EvidenceMissing(f"record {entry.id[:12]}… is no longer in {self.url}") from error
         if objects.sha256(data) != entry.id:
             raise EvidenceDamaged(f"{entry.path}: its {len(data):,} bytes do not hash to its name; restore it")
-        try:
-            return decode(data)
-        except RecordRefused as error:
-            raise RecordRefused(f"{entry.path}: {error}") from error
+        return data
 
-    def file(self, data: bytes, record: Record, sequence: int | None = None) -> str:
+    def locate(self, sha256: str) -> str | None:
+        """Path of the object with this content, below the store."""
+        paths = (object_path(sha256, compressed) for compressed in (False, True))
+        return next((path for path in paths if self.files.exists(path)), None)
+
+    def keep(self, stream: BinaryIO, sha256: str, size: int, compress: bool) -> bool:
+        """Keep content that came from elsewhere; False where it was here. The caller holds the lock. Raises
+        EvidenceDamaged, and keeps nothing, unless it hashes to ``sha256``."""
+        if self._kept(sha256):
+            return False
+        staged = self.files.stage()
+        try:
+            with unwritable(f"store {self.url}"):
+                found, _ = objects.write(stream, staged.file, size if compress else None)
+            if found != sha256:
+                raise EvidenceDamaged(f"sha256:{sha256[:12]}… arrived as sha256:{found[:12]}…")
+            self._begin()
+            self.files.commit(staged, object_path(sha256, compress))
+        finally:
+            self.files.discard(staged)
+        return True
+
+    def file(self, data: bytes, record: Record, sequence: int | None = None) -> Entry:
         """Write a record's bytes under its key, unless they are there. ``sequence`` is its place where it comes from
         another store. The caller has checked what it refers to."""
         id = objects.sha256(data)
@@ -198,7 +229,11 @@ class EvidenceStore:
             known = known or Entry(kind, key_digest, following if sequence is None else sequence, id)
             self._write(data, known.path)
         self._entries[id] = known
-        return id
+        return known
+
+    def omissions(self) -> dict[str, str]:
+        """What imported bundles came without: SHA-256 of evidence, or id of a record → why."""
+        return {name: why for _, note in notes.read_all(self.files, "omitted") for name, why in note.omitted.items()}
 
     # Helpers
 
@@ -206,19 +241,19 @@ class EvidenceStore:
         compressed = objects.worth_compressing(media_type, size)
         staged = self.files.stage()
         try:
-            with unwritable(self.url):
+            with unwritable(f"store {self.url}"):
                 sha256, length = objects.write(source, staged.file, size if compressed else None)
             with self.files.locked(exclusive=False):
                 if not self._kept(sha256):
                     self._begin()
-                    self.files.commit(staged, _object_path(sha256, compressed))
+                    self.files.commit(staged, object_path(sha256, compressed))
         finally:
             self.files.discard(staged)
         return Evidence(sha256=sha256, bytes=length, media_type=media_type, name="")
 
     def _kept(self, sha256: str) -> bool:
         """Whether the object is there, intact, and now too young to be collected."""
-        path = self._object(sha256)
+        path = self.locate(sha256)
         if path is None:
             return False
         try:
@@ -228,14 +263,10 @@ class EvidenceStore:
             return False
         return self.files.refresh(path)
 
-    def _object(self, sha256: str) -> str | None:
-        paths = (_object_path(sha256, compressed) for compressed in (False, True))
-        return next((path for path in paths if self.files.exists(path)), None)
-
     def _require(self, record: Record) -> None:
         """Everything the record refers to is here, and stays at least until the record is."""
         for evidence in evidence_of(record):
-            path = self._object(evidence.sha256)
+            path = self.locate(evidence.sha256)
             if path is None:
                 raise EvidenceMissing(f"{title(record)} names evidence that is missing: {self._missing(evidence)}")
             self.files.refresh(path)
@@ -244,7 +275,9 @@ class EvidenceStore:
                 raise EvidenceMissing(f"{title(record)} names parent record {parent[:12]}…, which is not in {self.url}")
 
     def _missing(self, evidence: Evidence | str) -> str:
-        return f"{_called(evidence)} is not in {self.url}"
+        sha256 = evidence.sha256 if isinstance(evidence, Evidence) else evidence
+        why = self.omissions().get(sha256)
+        return f"{_called(evidence)} is not in {self.url}" + (f": its bundle came without it, {why}" if why else "")
 
     def _entry(self, record_id: str) -> Entry | None:
         entry = self._entries.get(record_id)
@@ -256,12 +289,15 @@ class EvidenceStore:
         return entry
 
     def _filed(self, kind: str, key_digest: str) -> Iterator[Entry]:
-        shelf = _shelf(kind, key_digest)
+        shelf, hidden = _shelf(kind, key_digest), self._hidden()
         for name in self.files.names(shelf):
             entry = parse_entry(f"{shelf}/{name}") if name.startswith(key_digest) else None
-            if entry:
+            if entry and entry.id not in hidden:
                 self._entries[entry.id] = entry
                 yield entry
+
+    def _hidden(self) -> frozenset[str]:
+        return frozenset(id for _, note in notes.read_all(self.files, "importing") for id in note.hide)
 
     def _newest(self, entries: list[Entry]) -> tuple[str, Record]:
         last = max(entry.sequence for entry in entries)
@@ -276,7 +312,7 @@ class EvidenceStore:
         self._begin()
         staged = self.files.stage()
         try:
-            with unwritable(self.url):
+            with unwritable(f"store {self.url}"):
                 staged.file.write(data)
             self.files.commit(staged, path)
         finally:
@@ -301,7 +337,7 @@ def _shelf(kind: str, key_digest: str) -> str:
     return f"records/{kind}/{key_digest[:2]}"
 
 
-def _object_path(sha256: str, compressed: bool) -> str:
+def object_path(sha256: str, compressed: bool) -> str:
     return f"objects/{sha256[:2]}/{sha256}{objects.SUFFIX if compressed else ''}"
 
 
