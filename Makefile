@@ -25,4 +25,4 @@ lock: ; @.ci/setup test && .ci/lock # regenerate every hash-pinned lock from its
 matrix-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --shape matrix --target cpu # the ten matrix workloads on every CPU compiler
 original-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --suite original --shape inspect --target cpu # all twenty workloads at inspection size
 sm_90: ; @.ci/setup runtime && $(RUN) report --suite matrix --target sm_90 # compiled for sm_90 without a GPU, never run
-clean: ; rm -rf .venv site/build site/generated # what can be made again; evidence in .store stays
+clean: ; rm -rf .venv site/build site/build.generated # what can be made again; evidence in .store stays

@@ -89,7 +89,9 @@ class Fixture(_Struct, frozen=True, kw_only=True):
     exact: bool
     seed: int
     arrays: Evidence
-    reference: Evidence  # outputs after rounding at every boundary; interval bounds where the fixture is not exact
+    reference: Evidence  # outputs after rounding at every boundary
+    low: Evidence | None = None  # least legal outputs, where the fixture is not exact
+    high: Evidence | None = None  # greatest legal outputs
     hashes: dict[str, str]  # SHA-256 over dtype, shape and bytes of every input and reference output
     bounds: tuple[Bound, ...] = ()
     coverage: dict[str, float] = {}  # violation → share of output elements it changes

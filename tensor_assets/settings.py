@@ -26,6 +26,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def shapes(self) -> Path:
         return self.root / "fixtures" / "shapes.json"
 
+    @property
+    def generated(self) -> Path:
+        """What the site is built from: tables, charts and pages, beside it."""
+        return self.site.with_name(f"{self.site.name}.generated")
+
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,TARGET}``, with the checkout's own as default.

@@ -18,7 +18,7 @@ def benchmark_cell(
 ) -> list[Stored[BenchmarkRecord]]:
     """One record for every captured variant, the default one first; raises EvidenceMissing if none was captured."""
     shape = space.shape(workload, options.shape)
-    captures = [c for c in captures_of(space, workload, options.target, shape) if c.record.key.compiler == compiler]
+    captures = captures_of(space, workload, options.target, shape, compiler)
     if not captures:
         raise EvidenceMissing(
             f"{compiler}|{workload} was not captured on {options.target} at {shape}: materialize selected_plan first"

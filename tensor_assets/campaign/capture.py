@@ -25,9 +25,7 @@ DEFAULT = "default"  # the form that keeps the contract; its outcome is the cell
 GATE = "gemm"
 
 
-def capture_cell(
-    space: Workspace, workload: str, compiler: str, options: CellOptions
-) -> list[Stored[CaptureRecord]]:
+def capture_cell(space: Workspace, workload: str, compiler: str, options: CellOptions) -> list[Stored[CaptureRecord]]:
     """One record for every asked variant. A worker's trouble is its outcome; raises SettingsError on bad input."""
     fixtures = fixture_record(space, workload, options.shape)
     ready = environment_record(space, compiler, options.target)
@@ -52,9 +50,7 @@ def chosen_variants(record: EnvironmentRecord, target: str, asked: Sequence[str]
     return tuple(dict.fromkeys((DEFAULT, *(asked or routine))))
 
 
-def capture_key(
-    workload: str, shape: str, adapter: AdapterFolder, variant: str, target: str, environment: str
-) -> Key:
+def capture_key(workload: str, shape: str, adapter: AdapterFolder, variant: str, target: str, environment: str) -> Key:
     """A capture is made again when its compiler's environment, adapter, the kit or the contract changes."""
     return Key(
         workload=workload,
@@ -67,13 +63,17 @@ def capture_key(
     )
 
 
-def captures_of(space: Workspace, workload: str, target: str, shape: str = "") -> list[Stored[CaptureRecord]]:
-    """Every variant captured of a workload with the environments and sources of now, in the compilers' order."""
+def captures_of(
+    space: Workspace, workload: str, target: str, shape: str = "", compiler: str = ""
+) -> list[Stored[CaptureRecord]]:
+    """Every variant captured of a workload with the environments and sources of now, in the compilers' order.
+
+    ``compiler`` asks for that one's alone.
+    """
     shape = space.shape(workload, shape)
     found = []
-    for compiler in space.adapters:
-        ready = environment_record(space, compiler, target)
-        found += _captured(space, workload, shape, target, ready)
+    for name in [compiler] if compiler else space.adapters:
+        found += _captured(space, workload, shape, target, environment_record(space, name, target))
     return found
 
 
@@ -81,14 +81,11 @@ def default_capture(
     space: Workspace, workload: str, compiler: str, target: str, shape: str = ""
 ) -> Stored[CaptureRecord] | None:
     """The cell's own record: that of its default variant, or None if it was never captured."""
-    ready = environment_record(space, compiler, target)
-    found = _captured(space, workload, space.shape(workload, shape), target, ready)
+    found = captures_of(space, workload, target, shape, compiler)
     return next((stored for stored in found if stored.record.key.variant == DEFAULT), None)
 
 
-def _captured(
-    space: Workspace, workload: str, shape: str, target: str, ready: Ready
-) -> list[Stored[CaptureRecord]]:
+def _captured(space: Workspace, workload: str, shape: str, target: str, ready: Ready) -> list[Stored[CaptureRecord]]:
     record = ready.stored.record
     adapter = space.adapter(record.key.compiler)
     names = dict.fromkeys((DEFAULT, *(variant.name for variant in record.variants)))
@@ -171,4 +168,3 @@ class _Cell:
         )
         with tempfile.TemporaryDirectory(prefix="capture-") as scratch:
             return file(self._space.store, capture_variant(task, self._space.store, Path(scratch)))
-

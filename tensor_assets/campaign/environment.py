@@ -72,9 +72,7 @@ def _record(key: Key, outcome: Outcome, environment: Environment, greeting: Gree
     )
 
 
-def _unavailable(
-    space: Workspace, adapter: AdapterFolder, target: str, outcome: Outcome
-) -> Stored[EnvironmentRecord]:
+def _unavailable(space: Workspace, adapter: AdapterFolder, target: str, outcome: Outcome) -> Stored[EnvironmentRecord]:
     return file(
         space.store,
         EnvironmentRecord(

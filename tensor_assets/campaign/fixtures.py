@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
-from pathlib import Path
 
 import msgspec
-import numpy as np
 from tensor_worker.program import Program
 
 from tensor_assets.campaign.method import CONTRACT, source_hash
 from tensor_assets.campaign.stored import Stored, file, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace
-from tensor_assets.contract.arrays import save_arrays
+from tensor_assets.contract.arrays import Arrays, load_arrays, save_arrays
 from tensor_assets.contract.fixtures import BuiltFixture, build_fixtures
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.progress import announce
@@ -45,27 +42,51 @@ def fixture_record(space: Workspace, workload: str, shape: str = "", *, force: b
     )
 
 
+def load_fixtures(space: Workspace, record: FixtureRecord) -> tuple[BuiltFixture, ...]:
+    """The arrays of a stored record, as they were built. Raises EvidenceMissing, EvidenceDamaged."""
+    return tuple(_loaded(space.store, fixture) for fixture in record.fixtures)
+
+
 def fixture_method(program: Program) -> str:
     """What decides a workload's fixtures: the program and the contract room's sources."""
     return hashlib.sha256(msgspec.json.encode(program) + source_hash(CONTRACT).encode()).hexdigest()[:16]
 
 
 def _stored(store: EvidenceStore, fixture: BuiltFixture) -> Fixture:
+    def kept(arrays: Arrays | None, part: str) -> Evidence | None:
+        if arrays is None:
+            return None
+        return store.put_bytes(save_arrays(None, arrays), media_type=NPZ, name=f"{fixture.name}.{part}.npz")
+
+    inputs, reference = kept(fixture.inputs, "inputs"), kept(fixture.reference, "reference")
+    assert inputs is not None
+    assert reference is not None
     return Fixture(
         name=fixture.name,
         exact=fixture.exact,
         seed=fixture.seed,
-        arrays=_arrays(store, f"{fixture.name}.npz", dict(fixture.inputs)),
-        reference=_arrays(store, f"{fixture.name}.reference.npz", dict(fixture.reference)),
-        hashes=dict(fixture.hashes),
+        arrays=inputs,
+        reference=reference,
+        low=kept(fixture.low, "low"),
+        high=kept(fixture.high, "high"),
+        hashes=fixture.hashes,
         bounds=fixture.bounds,
-        coverage=dict(fixture.coverage),
+        coverage=fixture.coverage,
         recipe=fixture.recipe,
     )
 
 
-def _arrays(store: EvidenceStore, name: str, arrays: dict[str, np.ndarray]) -> Evidence:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        save_arrays(path, arrays)
-        return store.put_file(path, media_type=NPZ, name=name)
+def _loaded(store: EvidenceStore, fixture: Fixture) -> BuiltFixture:
+    return BuiltFixture(
+        name=fixture.name,
+        exact=fixture.exact,
+        seed=fixture.seed,
+        inputs=load_arrays(store.read(fixture.arrays)),
+        reference=load_arrays(store.read(fixture.reference)),
+        low=load_arrays(store.read(fixture.low)) if fixture.low else None,
+        high=load_arrays(store.read(fixture.high)) if fixture.high else None,
+        hashes=fixture.hashes,
+        bounds=fixture.bounds,
+        coverage=fixture.coverage,
+        recipe=fixture.recipe,
+    )

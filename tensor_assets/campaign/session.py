@@ -50,7 +50,9 @@ def time_workload(space: Workspace, workload: str, options: SessionOptions) -> S
 def admitted_captures(space: Workspace, workload: str, target: str, shape: str) -> list[Stored[CaptureRecord]]:
     """What takes part: every configuration whose numbers were right."""
     captures = captures_of(space, workload, target, shape)
-    return [c for c in captures if c.record.outcome.status == "ok" and c.record.admission and c.record.admission.admitted]
+    return [
+        c for c in captures if c.record.outcome.status == "ok" and c.record.admission and c.record.admission.admitted
+    ]
 
 
 def session_key(

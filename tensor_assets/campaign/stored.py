@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Generic, NamedTuple, TypeVar
 
@@ -36,7 +36,7 @@ def file(store: EvidenceStore, record: R) -> Stored[R]:
 def provenance(parents: tuple[str, ...] = (), seconds: dict[str, float] | None = None) -> Provenance:
     """Made now, by this version of the project, from ``parents``; ``seconds`` is cost by phase."""
     return Provenance(
-        created=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
         project=version("tensor-assets"),
         parents=parents,
         seconds=seconds or {},

@@ -1,4 +1,4 @@
-"""The Dagster instance of a checkout: one home, shared by `report` and `ui`, configured by the checkout's dagster.yaml."""
+"""The Dagster instance of a checkout: one home for `report` and `ui`, configured by the checkout's dagster.yaml."""
 
 from __future__ import annotations
 

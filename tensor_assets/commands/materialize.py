@@ -22,6 +22,7 @@ from tensor_assets.partitions import Cell
 from tensor_assets.progress import announce
 from tensor_assets.settings import Settings
 
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     workloads: tuple[str, ...]
     compilers: tuple[str, ...]

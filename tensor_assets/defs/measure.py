@@ -3,6 +3,8 @@
 import dagster as dg
 
 from tensor_assets.campaign.benchmark import benchmark_cell
+from tensor_assets.campaign.capture import captures_of
+from tensor_assets.campaign.publish import latency_image
 from tensor_assets.campaign.session import time_workload
 from tensor_assets.defs.checks import benchmark_check
 from tensor_assets.defs.metadata import benchmark_metadata, session_metadata
@@ -42,8 +44,10 @@ def benchmark(
     cell = Cell.from_partition(context.partition_key)
     space = workspace.open()
     benchmarks = benchmark_cell(space, cell.workload, cell.compiler, config)
+    captures = captures_of(space, cell.workload, config.target, config.shape, cell.compiler)
+    picture = latency_image(space, captures, benchmarks)
     return dg.MaterializeResult(
-        metadata=benchmark_metadata(space.store, benchmarks), check_results=[benchmark_check("timed", benchmarks)]
+        metadata=benchmark_metadata(benchmarks, picture), check_results=[benchmark_check("timed", benchmarks)]
     )
 
 

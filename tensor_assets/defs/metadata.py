@@ -8,7 +8,6 @@ import dagster as dg
 from tensor_worker.artifacts import Launch, SemanticGraph
 
 from tensor_assets.campaign.stored import Stored
-from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import (
     BenchmarkRecord,
     CaptureRecord,
@@ -18,7 +17,6 @@ from tensor_assets.records import (
     Outcome,
     SessionRecord,
 )
-from tensor_assets.report.charts import latency_svg
 
 Metadata = dict[str, dg.MetadataValue]
 
@@ -58,7 +56,7 @@ def environment_metadata(stored: Stored[EnvironmentRecord]) -> Metadata:
     }
 
 
-def semantic_metadata(store: EvidenceStore, captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
+def semantic_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
     default = captures[0]
     stages = {stage.name: stage for stage in default.record.capture.stages} if default.record.capture else {}
     rows = [
@@ -136,7 +134,7 @@ def session_metadata(stored: Stored[SessionRecord]) -> Metadata:
     }
 
 
-def benchmark_metadata(store: EvidenceStore, benchmarks: Sequence[Stored[BenchmarkRecord]]) -> Metadata:
+def benchmark_metadata(benchmarks: Sequence[Stored[BenchmarkRecord]], latency: str) -> Metadata:
     default = benchmarks[0]
     rows = [
         dg.TableRecord(
@@ -152,11 +150,10 @@ def benchmark_metadata(store: EvidenceStore, benchmarks: Sequence[Stored[Benchma
         for stored in benchmarks
         for timing in stored.record.timings
     ]
-    svg = latency_svg([stored.record for stored in benchmarks])
     return {
         **_head(default.id, default.record.key, default.record.outcome, reused=default.reused),
         **({"timings": _table(rows)} if rows else {}),
-        **({"latency": dg.MetadataValue.md(svg)} if svg else {}),
+        **({"latency": dg.MetadataValue.md(latency)} if latency else {}),
     }
 
 
@@ -165,7 +162,10 @@ def tables_metadata(tables: Mapping[str, int]) -> Metadata:
 
 
 def files_metadata(files: Sequence[Path]) -> Metadata:
-    return {"files": dg.MetadataValue.int(len(files)), "names": dg.MetadataValue.json([file.name for file in files][:50])}
+    return {
+        "files": dg.MetadataValue.int(len(files)),
+        "names": dg.MetadataValue.json([file.name for file in files][:50]),
+    }
 
 
 def _head(record_id: str, key: Key, outcome: Outcome, *, reused: bool) -> Metadata:

@@ -53,9 +53,8 @@ def capture(
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """One worker per variant, from cold caches: stages, graph, plan, fingerprint, admission verdict."""
     cell = Cell.from_partition(context.partition_key)
-    space = workspace.open()
-    captures = capture_cell(space, cell.workload, cell.compiler, config)
-    yield dg.MaterializeResult(asset_key="semantic_ir", metadata=semantic_metadata(space.store, captures))
+    captures = capture_cell(workspace.open(), cell.workload, cell.compiler, config)
+    yield dg.MaterializeResult(asset_key="semantic_ir", metadata=semantic_metadata(captures))
     yield dg.MaterializeResult(
         asset_key="selected_plan",
         metadata=plan_metadata(captures),

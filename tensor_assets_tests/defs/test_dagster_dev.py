@@ -1,5 +1,6 @@
 """A real `dagster dev`, driven over GraphQL as the UI drives it: one cell, its record, checks and metadata."""
 
+import contextlib
 import json
 import os
 import signal
@@ -34,7 +35,9 @@ query M($key: AssetKeyInput!, $partitions: [String!]) {
     ... on AssetNode {
       description groupName kinds
       assetMaterializations(partitions: $partitions, limit: 1) {
-        metadataEntries { label __typename ... on TextMetadataEntry { text } ... on TableMetadataEntry { table { records } } }
+        metadataEntries {
+          label ... on TextMetadataEntry { text } ... on TableMetadataEntry { table { records } }
+        }
       }
       assetChecksOrError { ... on AssetChecks { checks { name executionForLatestMaterialization {
         status evaluation { success severity description } } } } }
@@ -99,10 +102,8 @@ class Dagster:
     def stop(self) -> list[int]:
         """SIGINT, as Ctrl-C gives it; returns who of its session was still there a while later, having ended them."""
         self.process.send_signal(signal.SIGINT)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            pass
         time.sleep(2)
         left = [p.pid for p in psutil.process_iter() if _session(p.pid) == self.process.pid]
         if left:
