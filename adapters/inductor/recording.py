@@ -1,0 +1,172 @@
+"""Compiles through Inductor and keeps what passes by: FX graphs, output code, autotuning tables."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FxNode:
+    """A node of an FX graph. ``line`` is the line of the program's source that it was traced from."""
+
+    name: str
+    target: str
+    kind: str  # FX's own: placeholder, call_function, …
+    shape: tuple[int, ...]
+    dtype: str
+    stride: tuple[int, ...]
+    inputs: tuple[str, ...]
+    line: int | None
+
+
+@dataclass(frozen=True)
+class FxGraph:
+    text: str
+    nodes: tuple[FxNode, ...]
+
+
+@dataclass(frozen=True)
+class Autotuned:
+    """One autotuning table: every implementation of one contraction that Inductor considered."""
+
+    operation: str
+    choices: tuple[Choice, ...]
+    shapes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    name: str
+    kind: str  # Inductor's class of choice: ExternKernelCaller, TritonTemplateCaller, …
+    details: dict[str, str]
+    milliseconds: float | None  # None: it could not be benchmarked
+
+
+@dataclass
+class Recording:
+    """What one compilation left behind; ``seconds`` is the time spent inside Inductor."""
+
+    dynamo: FxGraph | None = None
+    fx: FxGraph | None = None
+    code: list[str] = field(default_factory=list)
+    provenance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # kernel → nodes of the Dynamo graph
+    tables: list[Autotuned] = field(default_factory=list)
+    seconds: float = 0.0
+    started: float = 0.0
+
+    def backend(self, options: Mapping[str, Any]) -> Callable[[Any, Any], Any]:
+        """A backend for ``torch.compile`` that is Inductor with ``options``, observed."""
+        import torch._functorch.config
+        from torch._inductor.compile_fx import compile_fx, compile_fx_inner
+
+        def inner(graph: Any, example_inputs: Any, **arguments: Any) -> Any:
+            self.fx = read_graph(graph)
+            compiled = compile_fx_inner(graph, example_inputs, **arguments)
+            self.code.append(compiled.source_code)
+            self.provenance.update(_provenance(compiled))
+            return compiled
+
+        def backend(graph: Any, example_inputs: Any) -> Any:
+            self.dynamo = read_graph(graph)
+            self.started = time.perf_counter()
+            try:
+                # A hit in AOTAutograd's cache would go past ``inner``; Inductor's own graph cache stays.
+                with torch._functorch.config.patch(enable_autograd_cache=False):
+                    return compile_fx(graph, example_inputs, inner_compile=inner, config_patches=dict(options))
+            finally:
+                self.seconds += time.perf_counter() - self.started
+
+        return backend
+
+    @contextmanager
+    def tables_kept(self) -> Any:
+        """While it lasts, every autotuning table is kept."""
+        from torch._inductor import select_algorithm
+
+        select_algorithm.add_feedback_saver(self._keep_table)
+        try:
+            yield
+        finally:
+            select_algorithm.clear_feedback_savers()
+
+    def _keep_table(self, timings: Any, name: str, input_nodes: Any, choices: Any, *_: Any) -> None:
+        measured = {id(choice): value for choice, value in timings.items()}
+        rows = [_choice(choice, measured.get(id(choice))) for choice in choices]
+        shapes = tuple(str(tuple(node.get_size())) for node in input_nodes)
+        self.tables.append(Autotuned(operation=name, choices=tuple(rows), shapes=shapes))
+
+
+def read_graph(graph: Any) -> FxGraph:
+    """The graph as it is now; later passes change it in place."""
+    return FxGraph(text=graph.print_readable(print_output=False), nodes=tuple(map(_node, graph.graph.nodes)))
+
+
+@contextmanager
+def debug_files(folder: Path) -> Any:
+    """While it lasts, Inductor's debug trace goes below ``folder``."""
+    import torch._dynamo
+
+    previous = torch._dynamo.config.debug_dir_root
+    torch._dynamo.config.debug_dir_root = str(folder)
+    try:
+        yield
+    finally:
+        torch._dynamo.config.debug_dir_root = previous
+
+
+def _provenance(compiled: Any) -> dict[str, tuple[str, ...]]:
+    """Kernel names (``name:handle``, as in the output code's comments) with the Dynamo nodes that they compute."""
+    mapping = json.loads(getattr(compiled, "inductor_provenance_mapping_str", None) or "{}")
+    before = mapping.get("postToPre", {})
+    return {
+        kernel: tuple(dict.fromkeys(name for node in nodes for name in before.get(node, ())))
+        for kernel, nodes in mapping.get("cppCodeToPost", {}).items()
+    }
+
+
+def _node(node: Any) -> FxNode:
+    value = node.meta.get("val", node.meta.get("example_value"))
+    tensor = hasattr(value, "shape") and hasattr(value, "stride")
+    return FxNode(
+        name=node.name,
+        target=str(node.target) if node.op != "call_function" else _target(node.target),
+        kind=node.op,
+        shape=tuple(int(size) for size in value.shape) if tensor else (),
+        dtype=str(value.dtype).removeprefix("torch.") if tensor else "",
+        stride=tuple(int(step) for step in value.stride()) if tensor else (),
+        inputs=tuple(source.name for source in node.all_input_nodes),
+        line=_source_line(node.meta.get("stack_trace") or ""),
+    )
+
+
+def _target(target: Any) -> str:
+    if hasattr(target, "_overloadpacket"):
+        return str(target)
+    return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}".lstrip(".")
+
+
+def _source_line(trace: str) -> int | None:
+    """The innermost line of the program's own source in a node's stack trace."""
+    line = None
+    for entry in trace.splitlines():
+        if entry.strip().startswith(f'File "{SOURCE_NAME}", line '):
+            line = int(entry.split(", line ")[1].split(",")[0])
+    return line
+
+
+# The name the program's source is compiled under: no path, so that it is the same in every process.
+SOURCE_NAME = "program.py"
+
+
+def _choice(choice: Any, milliseconds: float | None) -> Choice:
+    details = choice.info_dict() if hasattr(choice, "info_dict") else {}
+    flat = {str(key): str(value) for key, value in details.items()} if isinstance(details, dict) else {}
+    usable = milliseconds is not None and math.isfinite(milliseconds)
+    return Choice(str(choice.name), type(choice).__name__, flat, milliseconds if usable else None)
