@@ -57,7 +57,7 @@ class Files(Protocol):
         """When the file was written or made young; None where there is none."""
 
     def refresh(self, path: str) -> bool:
-        """Make an existing file young, so that no collection takes it. False where it has gone or this cannot be."""
+        """Make an existing file young, so that no collection takes it; False where it is gone or cannot be made so."""
 
     def locked(self, exclusive: bool) -> AbstractContextManager[None]:
         """Hold off collections (shared) or writers (exclusive) while the context lasts."""

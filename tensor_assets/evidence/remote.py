@@ -8,6 +8,7 @@ file is sent under ``staging/`` and moved. There is no lock: what keeps writers 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -18,6 +19,9 @@ from upath import UPath
 
 from tensor_assets.errors import StoreUnwritable
 from tensor_assets.evidence.files import STAGING, FileInfo, Staged
+
+# Half of the grace of a collection (retention.py): what is younger is safe for as long again.
+YOUNG_SECONDS = 12 * 3600.0
 
 # Protocols whose upload is all or nothing.
 _ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss", "hf", "memory"})
@@ -82,7 +86,9 @@ class RemoteFiles:
             return None
 
     def refresh(self, path: str) -> bool:
-        return False
+        """Young enough as it is; writing it again is the only way to make it younger."""
+        modified = self.modified(path)
+        return modified is not None and modified > time.time() - YOUNG_SECONDS
 
     @contextmanager
     def locked(self, exclusive: bool) -> Iterator[None]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -52,19 +54,22 @@ def collect_garbage(store: EvidenceStore, dry_run: bool = True, grace_seconds: f
     cannot be read: what it refers to is then unknown."""
     if grace_seconds < LEAST_GRACE_SECONDS:
         raise SettingsError(f"a grace of {grace_seconds:g} s is no protection; allowed from {LEAST_GRACE_SECONDS:g} s")
-    kept = _Kept(store)
     now = time.time() if dry_run else _now(store)
-    candidates = [info for info in store.files.walk("") if _is_garbage(info.path, kept)]
-    old = [info for info in candidates if now - info.modified > grace_seconds]
-    removed = old if dry_run else _remove(store, sorted(old, key=_records_first), now - grace_seconds)
-    taken = {info.path for info in removed}
+    sweep = _Sweep(store, dry_run, now - grace_seconds)
+    kept = _closure(store, _accepted(store))
+    sweep.over("records", lambda path: not _is_record_of(path, kept.records))
+    # Whatever record is still here keeps its evidence, the superseded and spared ones too.
+    evidence = kept.evidence | _closure(store, sweep.spared_records()).evidence
+    sweep.over("objects", lambda path: _content_name(path) not in evidence)
+    for folder in (STAGING, "importing"):
+        sweep.over(folder, lambda path: True)
     return Collection(
         dry_run=dry_run,
         kept_records=len(kept.records),
         kept_evidence=len(kept.evidence),
-        removed=tuple(sorted(taken)),
-        bytes=sum(info.bytes for info in removed),
-        young=tuple(sorted(info.path for info in candidates if info.path not in taken)),
+        removed=tuple(sorted(info.path for info in sweep.removed)),
+        bytes=sum(info.bytes for info in sweep.removed),
+        young=tuple(sorted(sweep.spared)),
     )
 
 
@@ -86,50 +91,70 @@ def pins(store: EvidenceStore) -> dict[str, int]:
     return {note.name: len(note.keep) for _, note in notes.read_all(store.files, "pins")}
 
 
-class _Kept:
-    def __init__(self, store: EvidenceStore) -> None:
-        self.records: set[str] = set()
-        self.evidence: set[str] = set()
-        pinned = {name for _, note in notes.read_all(store.files, "pins") for name in note.keep}
-        accepted = [id for id, _ in store.records()]
-        entries = {entry.id: entry for entry in store.entries()}
-        pending = [*accepted, *(name for name in pinned if name in entries)]
-        self.evidence |= pinned - entries.keys()
-        while pending:
-            id = pending.pop()
-            if id in self.records or id not in entries:
-                continue
-            self.records.add(id)
-            record = store.load(entries[id])
-            self.evidence |= {evidence.sha256 for evidence in evidence_of(record)}
-            pending.extend(parents_of(record))
+class _Closure(NamedTuple):
+    records: set[str]
+    evidence: set[str]
 
 
-def _is_garbage(path: str, kept: _Kept) -> bool:
-    """Only files that a store makes are ever removed."""
-    if entry := parse_entry(path):
-        return entry.id not in kept.records
-    folder, _, name = path.partition("/")
-    if folder == "objects":
-        return name.rpartition("/")[2].removesuffix(objects.SUFFIX) not in kept.evidence
-    return folder in (STAGING, "importing")
+def _accepted(store: EvidenceStore) -> set[str]:
+    pinned = {name for _, note in notes.read_all(store.files, "pins") for name in note.keep}
+    return pinned | {id for id, _ in store.records()}
 
 
-def _records_first(info: FileInfo) -> tuple[bool, str]:
-    """So that a collection cut short never leaves a record without its evidence."""
-    return not info.path.startswith("records/"), info.path
+def _closure(store: EvidenceStore, roots: set[str]) -> _Closure:
+    """The records among ``roots``, what these were made from, and all evidence these name; what is no record's id is
+    taken for evidence itself."""
+    entries = {entry.id: entry for entry in store.entries()}
+    found = _Closure(set(), roots - entries.keys())
+    pending = [root for root in roots if root in entries]
+    while pending:
+        id = pending.pop()
+        if id in found.records or id not in entries:
+            continue
+        found.records.add(id)
+        record = store.load(entries[id])
+        found.evidence.update(evidence.sha256 for evidence in evidence_of(record))
+        pending.extend(parents_of(record))
+    return found
 
 
-def _remove(store: EvidenceStore, old: list[FileInfo], before: float) -> list[FileInfo]:
-    """Remove each file that is still old. A writer that came upon it meanwhile has made it young."""
-    removed = []
-    for info in old:
-        with store.files.locked(exclusive=True):
-            modified = store.files.modified(info.path)
-            if modified is not None and modified < before:
-                store.files.remove(info.path)
-                removed.append(info)
-    return removed
+def _is_record_of(path: str, ids: set[str]) -> bool:
+    entry = parse_entry(path)
+    return entry is None or entry.id in ids  # a file that no store makes is not ours to remove
+
+
+def _content_name(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(objects.SUFFIX)
+
+
+class _Sweep:
+    """Removes garbage that is older than ``before``, or in a dry run only says what it would remove."""
+
+    def __init__(self, store: EvidenceStore, dry_run: bool, before: float) -> None:
+        self.removed: list[FileInfo] = []
+        self.spared: list[str] = []
+        self._store, self._dry_run, self._before = store, dry_run, before
+
+    def over(self, folder: str, is_garbage: Callable[[str], bool]) -> None:
+        for info in list(self._store.files.walk(folder)):
+            if is_garbage(info.path):
+                if info.modified < self._before and (self._dry_run or self._remove(info.path)):
+                    self.removed.append(info)
+                else:
+                    self.spared.append(info.path)
+
+    def spared_records(self) -> set[str]:
+        return {entry.id for entry in map(parse_entry, self.spared) if entry}
+
+    def _remove(self, path: str) -> bool:
+        """Unless a writer has come upon the file meanwhile, and made it young."""
+        files = self._store.files
+        with files.locked(exclusive=True):
+            modified = files.modified(path)
+            if modified is None or modified >= self._before:
+                return False
+            files.remove(path)
+        return True
 
 
 def _now(store: EvidenceStore) -> float:

@@ -254,14 +254,14 @@ class EvidenceStore:
     def _kept(self, sha256: str) -> bool:
         """Whether the object is there, intact, and now too young to be collected."""
         path = self.locate(sha256)
-        if path is None:
+        if path is None or not self.files.refresh(path):
             return False
         try:
             with self.files.open(path) as stream:
                 objects.check(stream, sha256, path.endswith(objects.SUFFIX))
         except (objects.Damaged, FileNotFoundError):
             return False
-        return self.files.refresh(path)
+        return True
 
     def _require(self, record: Record) -> None:
         """Everything the record refers to is here, and stays at least until the record is."""
@@ -270,9 +270,11 @@ class EvidenceStore:
             if path is None:
                 raise EvidenceMissing(f"{title(record)} names evidence that is missing: {self._missing(evidence)}")
             self.files.refresh(path)
-        for parent in parents_of(record):
-            if self._entry(parent) is None:
-                raise EvidenceMissing(f"{title(record)} names parent record {parent[:12]}…, which is not in {self.url}")
+        for id in parents_of(record):
+            parent = self._entry(id)
+            if parent is None:
+                raise EvidenceMissing(f"{title(record)} names parent record {id[:12]}…, which is not in {self.url}")
+            self.files.refresh(parent.path)
 
     def _missing(self, evidence: Evidence | str) -> str:
         sha256 = evidence.sha256 if isinstance(evidence, Evidence) else evidence

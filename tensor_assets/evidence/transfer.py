@@ -74,7 +74,7 @@ def import_bundle(store: EvidenceStore, path: Path, devices: tuple[str, ...] = (
     ``devices``: where given, UUIDs or names of the only devices its records may have run on. Raises BundleRefused with
     the first thing that is wrong, before anything is written.
     """
-    with _opened(path) as file:
+    with _opened(path, "; nothing was imported") as file:
         admitted = admit(file, path.stat().st_size, store, devices)
         with store.files.locked(exclusive=True):
             return _file_all(store, file, admitted)
@@ -158,14 +158,14 @@ def _whole_file(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path, consequence: str = "") -> Iterator[BinaryIO]:
     try:
         if not path.is_file():
             raise BundleRefused("there is no such file")
         with path.open("rb") as file:
             yield file
     except BundleRefused as refusal:
-        raise BundleRefused(f"bundle {one_line(str(path))}: {refusal}; nothing was imported") from refusal
+        raise BundleRefused(f"bundle {one_line(str(path))}: {refusal}{consequence}") from refusal
 
 
 def _file_all(store: EvidenceStore, file: BinaryIO, admitted: Admitted) -> Imported:

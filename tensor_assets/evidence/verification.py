@@ -9,17 +9,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
+from tensor_assets.errors import BundleRefused, EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
 from tensor_assets.evidence import notes, objects
+from tensor_assets.evidence.bundle import Member
 from tensor_assets.evidence.facts import broken_facts
 from tensor_assets.evidence.files import LOCK, STAGING, FileInfo
 from tensor_assets.evidence.key import digest, kind_of, one_line, title
 from tensor_assets.evidence.references import evidence_of, parents_of
 from tensor_assets.evidence.store import MARKER, MARKER_CONTENT, Entry, EvidenceStore, parse_entry
+from tensor_assets.evidence.transfer import verify_bundle
 from tensor_assets.records import Record
 
 Kind = Literal[
@@ -73,6 +76,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+def verify(target: str | Path, progress: Callable[[int], None] | None = None) -> Report:
+    """A store, or a bundle, whichever ``target`` is. Raises SettingsError if it is neither."""
+    path = Path(target)
+    if "://" in str(target) or (path / MARKER).is_file() or (path / "records").is_dir():
+        return verify_store(EvidenceStore(target), progress)
+    if path.is_file():
+        return _bundle_report(path)
+    raise SettingsError(f"{path}: there is neither a store nor a bundle")
+
+
 def verify_store(store: EvidenceStore, progress: Callable[[int], None] | None = None) -> Report:
     """Everything in the store: bytes against names, records against what they refer to, facts against raw material.
 
@@ -91,6 +104,30 @@ def verify_store(store: EvidenceStore, progress: Callable[[int], None] | None = 
         root=root_of(audit.entries),
         seconds=time.monotonic() - started,
         findings=tuple(sorted(audit.findings, key=lambda finding: (not finding.failed, finding.kind, finding.path))),
+    )
+
+
+def _bundle_report(path: Path) -> Report:
+    started = time.monotonic()
+    findings: list[Finding] = []
+    members: tuple[Member, ...] = ()
+    omitted: dict[str, str] = {}
+    try:
+        declaration = verify_bundle(path)
+    except BundleRefused as refusal:
+        findings.append(Finding("refused", str(path), str(refusal)))
+    else:
+        members, omitted = declaration.members, declaration.omitted
+    findings += [Finding("omitted", name, f"sha256:{name[:12]}…: {why}") for name, why in omitted.items()]
+    entries = [Entry(m.kind, m.key_digest, m.sequence, m.sha256) for m in members if m.kind]
+    return Report(
+        url=str(path),
+        files=len(members),
+        bytes=path.stat().st_size,
+        records=len(entries),
+        root=root_of(entries),
+        seconds=time.monotonic() - started,
+        findings=tuple(findings),
     )
 
 
