@@ -34,6 +34,7 @@ class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: tuple[SystemTool, ...] = ()
     order: int = 100
     worker_variable: str = ""
+    variables: dict[str, str] = {}
 
 
 class AdapterFolder(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +50,7 @@ class AdapterFolder(msgspec.Struct, frozen=True, kw_only=True):
     companions: tuple[str, ...] = ()  # distributions that are upgraded together with it
     system: tuple[SystemTool, ...] = ()
     worker_variable: str = ""  # environment variable that may name an executable serving in the kit's place
+    variables: dict[str, str] = {}  # set for every worker of this compiler
 
     @property
     def lock(self) -> Path:

@@ -27,7 +27,7 @@ def worker_for(
     """
     return Worker(
         worker_command(adapter, environment, environ),
-        worker_variables(folder, KIT, environment.variables, environ),
+        worker_variables(folder, KIT, {**adapter.variables, **environment.variables}, environ),
         folder.log,
         cwd=folder.path,
         name=name or adapter.name,

@@ -95,6 +95,8 @@ class Session:
         started = time.perf_counter()
         inputs = load_arrays(request.inputs)
         implementation = self._loaded().compile(request, inputs, Path(request.dump_dir))
+        if request.target == "cpu":
+            implementation.device = "cpu"  # whatever the compiler calls its host device
         self._implementation = implementation
         phases = dict(implementation.phases) or {"compile": time.perf_counter() - started}
         return Compiled(phases=phases, device=implementation.device)
