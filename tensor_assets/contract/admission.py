@@ -1,0 +1,153 @@
+"""Admission: every verdict of every fixture, and for a rejected compiler the boundary that it broke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from tensor_worker.program import Program
+
+from tensor_assets.contract.diagnosis import Diagnosis, diagnose
+from tensor_assets.contract.fixtures import BuiltFixture
+from tensor_assets.contract.floats import Array
+from tensor_assets.contract.verdicts import (
+    exact_verdict,
+    form_of,
+    form_verdict,
+    interval_verdict,
+    mutated,
+    poisoned,
+    tolerance_verdict,
+)
+from tensor_assets.records import Admission, Verdict
+
+
+class Run(NamedTuple):
+    """One invocation on one fixture: what came back, and the inputs as they were afterwards (None: not read back)."""
+
+    fixture: BuiltFixture
+    outputs: Mapping[str, object]
+    inputs_after: Mapping[str, object] | None = None
+
+
+def judge(
+    program: Program,
+    fixture: BuiltFixture,
+    outputs: Mapping[str, object],
+    inputs_after: Mapping[str, object] | None = None,
+) -> tuple[Verdict, ...]:
+    """All verdicts of one run. ``outputs`` may hold anything; nothing in it raises.
+
+    Each output has a form verdict; if it can be compared, also an exact verdict or an interval verdict (as the fixture
+    allows) and the fixed tolerance. Unexpected outputs and mutated inputs have form verdicts under their own names.
+    """
+    found: list[Verdict] = []
+    for name in program.outputs:
+        found += _judge_output(program, fixture, name, outputs)
+    for name in sorted(str(name)[:64] for name in outputs if name not in program.outputs):
+        found.append(form_verdict(fixture, name, "unexpected output"))
+    if inputs_after is not None:
+        found += [form_verdict(fixture, name, "mutated input") for name in mutated(fixture, inputs_after)]
+    return tuple(found)
+
+
+def admit(program: Program, runs: Iterable[tuple[Any, ...]]) -> Admission:
+    """The verdicts of all runs, and what they mean: form, exact and interval verdicts decide.
+
+    The same fixture may come more than once (a last run of the first fixture shows results that depend on what ran
+    before). A rejected program is compared with each violation's own reference, see ``diagnosis``.
+    """
+    taken = [Run(*run) for run in runs]
+    verdicts = [judge(program, *run) for run in taken]
+    verdicts = [found + _across(program, taken, index) for index, found in enumerate(verdicts)]
+    everything = tuple(verdict for found in verdicts for verdict in found)
+    failed = [verdict for verdict in everything if not verdict.passed and verdict.kind != "tolerance"]
+    if not taken:
+        return Admission(admitted=None, reason="no fixture was run")
+    if not failed:
+        proven = any(run.fixture.exact for run in taken)
+        reason = "" if proven else "no exact fixture: the interval alone decided"
+        return Admission(admitted=True, verdicts=everything, reason=reason)
+    passed = [run for run, found in zip(taken, verdicts, strict=True) if _decided_well(found)]
+    wrong = [run for run, found in zip(taken, verdicts, strict=True) if not _decided_well(found)]
+    diagnosis = diagnose(program, [_compared(run) for run in wrong], [run.fixture for run in passed])
+    return Admission(
+        admitted=False,
+        verdicts=everything,
+        boundary=diagnosis.name,
+        boundary_share=diagnosis.share,
+        reason=_sentence(failed, diagnosis),
+    )
+
+
+def _judge_output(
+    program: Program, fixture: BuiltFixture, name: str, outputs: Mapping[str, object]
+) -> tuple[Verdict, ...]:
+    form = form_of(program, name, outputs)
+    if form:
+        return (form_verdict(fixture, name, form),)
+    array = outputs[name]
+    assert isinstance(array, np.ndarray)
+    decisive = exact_verdict(program, fixture, name, array) if fixture.exact else interval_verdict(fixture, name, array)
+    reason = poisoned(array, fixture.reference[name])
+    if not reason and not decisive.passed and array.size > 1 and (array == array.flat[0]).all():
+        reason = f"constant answer: every element is {float(array.flat[0]):g}"
+    tolerance = tolerance_verdict(program, fixture, name, array)
+    return (form_verdict(fixture, name, reason, array.size), decisive, tolerance)
+
+
+def _across(program: Program, runs: list[Run], index: int) -> tuple[Verdict, ...]:
+    """What only a comparison of runs shows: the answer to another fixture, or another answer to the same one."""
+    run = runs[index]
+    found: list[Verdict] = []
+    for name in program.outputs:
+        if form_of(program, name, run.outputs):
+            continue
+        output = run.outputs[name]
+        assert isinstance(output, np.ndarray)
+        reason = _stale(runs, run, name, output) or _unsteady(program, runs[:index], run, name, output)
+        if reason:
+            found.append(form_verdict(run.fixture, name, reason, output.size))
+    return tuple(found)
+
+
+def _stale(runs: list[Run], run: Run, name: str, output: Array) -> str:
+    reference = run.fixture.reference[name]
+    if np.array_equal(output, reference):
+        return ""
+    for other in runs:
+        answer = other.fixture.reference[name]
+        if other.fixture.name != run.fixture.name and answer.any() and np.array_equal(output, answer):
+            return f"stale output: the answer to fixture {other.fixture.name}"
+    return ""
+
+
+def _unsteady(program: Program, earlier: list[Run], run: Run, name: str, output: Array) -> str:
+    for other in earlier:
+        same = other.fixture.name == run.fixture.name and other.fixture.seed == run.fixture.seed
+        before = other.outputs.get(name)
+        if not same or not isinstance(before, np.ndarray) or form_of(program, name, other.outputs):
+            continue
+        wrong = run.fixture.exact and not np.array_equal(output, run.fixture.reference[name])
+        if wrong and np.array_equal(before, run.fixture.reference[name]):
+            return "depends on earlier invocations: right before, wrong now"
+    return ""
+
+
+def _decided_well(verdicts: tuple[Verdict, ...]) -> bool:
+    return all(verdict.passed for verdict in verdicts if verdict.kind != "tolerance")
+
+
+def _compared(run: Run) -> tuple[BuiltFixture, Mapping[str, object]]:
+    return run.fixture, run.outputs
+
+
+def _sentence(failed: list[Verdict], diagnosis: Diagnosis) -> str:
+    forms = [verdict for verdict in failed if verdict.kind == "form"]
+    first = forms[0] if forms else failed[0]
+    if first.kind == "form":
+        what = f"{first.output} on {first.fixture}: {first.reason}"
+    else:
+        what = f"{first.output} on {first.fixture}: {first.mismatches:,} of {first.elements:,} elements wrong"
+    return f"{what}; {diagnosis.name}" if diagnosis.name and diagnosis.name not in what else what

@@ -1,0 +1,224 @@
+"""Builds a program's fixtures: inputs, reference outputs, bounds or intervals, coverage, hashes. From fixed seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from tensor_worker.program import Program
+
+from tensor_assets.contract.arrays import hash_arrays
+from tensor_assets.contract.drawing import draw, draw_decided
+from tensor_assets.contract.enclosure import Enclosed, enclose
+from tensor_assets.contract.floats import Array, stored
+from tensor_assets.contract.grids import FAMILY, Exact, Grid, Levels, NotExact, Ties
+from tensor_assets.contract.oracle import evaluate
+from tensor_assets.contract.recipes import (
+    Cancellation,
+    ProductAccumulation,
+    ProjectionRounding,
+    Recipe,
+    Structured,
+    Zeros,
+)
+from tensor_assets.contract.rows import Entangled, take_rows
+from tensor_assets.contract.violations import violations
+from tensor_assets.records import Bound
+
+# Rows on which coverage is measured: rows are alike by construction, and eight hold thousands of elements.
+_COVERAGE_ROWS = 8
+# Where rows are drawn and kept, the grids of contraction operands have no part.
+_WHERE_ROWS_ARE_KEPT = ("", "subnormal")
+_LOWERED = (1.0, 2.0**-4, 2.0**-8, 2.0**-12)
+_RAISED = (1.0, 2.0**4, 2.0**7, 2.0**10)
+
+
+class BuiltFixture(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One set of inputs with its reference outputs.
+
+    ``exact``: every legal execution returns ``reference``, bit for bit (zeros by value), proven from the data; then
+    ``bounds`` holds the proof of each contraction and ``coverage`` the share of output elements (of the most changed
+    output) that each violation changes. Otherwise ``low`` and ``high`` bound the legal values of each output.
+    """
+
+    name: str
+    exact: bool
+    seed: int
+    inputs: Mapping[str, Array]
+    reference: Mapping[str, Array]
+    low: Mapping[str, Array] | None
+    high: Mapping[str, Array] | None
+    bounds: tuple[Bound, ...]
+    coverage: dict[str, float]
+    recipe: str
+    hashes: dict[str, str]
+
+
+def build_fixtures(program: Program, names: Iterable[str] | None = None, seed: int = 0) -> tuple[BuiltFixture, ...]:
+    """All fixtures of ``program``, or those called ``names``, always in the same order.
+
+    ``seed`` shifts every stream; the published fixtures use 0. Exact fixtures that no data of theirs can prove for this
+    program are left out. Raises ValueError for a name that no fixture of this program has.
+    """
+    wanted = None if names is None else set(names)
+    makers = _makers(program)
+    unknown = (wanted or set()) - set(makers)
+    if unknown:
+        raise ValueError(f"{program.workload} has no fixture {sorted(unknown)[0]!r} (have: {', '.join(makers)})")
+    built = [maker(seed) for name, maker in makers.items() if wanted is None or name in wanted]
+    return tuple(fixture for fixture in built if fixture is not None)
+
+
+def fixture_names(program: Program) -> tuple[str, ...]:
+    """What ``build_fixtures`` may return, in order."""
+    return tuple(_makers(program))
+
+
+Maker = Callable[[int], BuiltFixture | None]
+
+
+def _makers(program: Program) -> dict[str, Maker]:
+    plain: dict[str, Recipe] = {
+        "search": Recipe(),
+        "random": Recipe(),
+        "zeros": Zeros(),
+        "structured": Structured(),
+        "cancellation": Cancellation(),
+        "product_accumulation": ProductAccumulation(),
+        "projection_rounding": ProjectionRounding(),
+    }
+    makers: dict[str, Maker] = {"search": _plain(program, "search", plain.pop("search"))}
+    for name, recipes in _exact_recipes(program).items():
+        makers[name] = _exact(program, name, recipes)
+    makers.update({name: _plain(program, name, recipe) for name, recipe in plain.items()})
+    return makers
+
+
+def _exact_recipes(program: Program) -> dict[str, list[Exact]]:
+    """For each exact fixture the recipes to try, in order."""
+    kinds = {op.op for op in program.ops}
+    if "exp" in kinds:
+        levels: list[Exact] = [Levels(4)]
+        return {"exact-0": levels, "exact-1": levels, "exact-ties": [Ties()], "exact-subnormal": [Levels(10)]}
+    members = FAMILY if "matmul" in kinds and not _has_interior(program) else _WHERE_ROWS_ARE_KEPT
+    found: dict[str, list[Exact]] = {}
+    for name in members:
+        grid = FAMILY[name]
+        if name == "4x4" and not _has_chain(program):
+            continue
+        recipes = [Exact(variant) for variant in _tops(name, grid)]
+        found.update({f"exact-{name}": recipes} if name else {"exact-0": recipes, "exact-1": recipes})
+    return found
+
+
+def _tops(name: str, grid: Grid) -> list[Grid]:
+    """The grid with the sizes of results to try: where a product of results would overflow or vanish, others."""
+    factors = _RAISED if name == "subnormal" else _LOWERED if name == "large" else (1.0, 2.0**-4)
+    return [msgspec.structs.replace(grid, top=grid.top * factor) for factor in factors]
+
+
+def _has_interior(program: Program) -> bool:
+    return any(op.dtype == "f32" for op in program.ops)
+
+
+def _has_chain(program: Program) -> bool:
+    """Whether a contraction reads what depends on another one."""
+    tainted: set[str | float] = set()
+    for op in program.ops:
+        if op.op == "matmul" and tainted & set(op.of):
+            return True
+        if op.op == "matmul" or tainted & set(op.of):
+            tainted.add(op.name)
+    return False
+
+
+def _plain(program: Program, name: str, recipe: Recipe) -> Maker:
+    def make(seed: int) -> BuiltFixture:
+        inputs = draw(program, recipe, f"{program.workload}/{program.shape}/{name}/{seed}")
+        return _built(program, name, seed, inputs, recipe.summary)
+
+    return make
+
+
+def _exact(program: Program, name: str, recipes: list[Exact]) -> Maker:
+    def make(seed: int) -> BuiltFixture | None:
+        for recipe in recipes:
+            key = f"{program.workload}/{program.shape}/{name}/{seed}"
+            try:
+                inputs = draw_decided(program, recipe, key)
+            except NotExact:
+                return None
+            built = _built(program, name, seed, inputs, recipe.summary, recipe.margin_ulp)
+            if built.exact and _serves(name, built):
+                return built
+        return None
+
+    return make
+
+
+def _serves(name: str, built: BuiltFixture) -> bool:
+    """Whether the fixture does what it is for: results that are finite, and subnormal where it says so."""
+    if not all(np.isfinite(array).all() for array in built.reference.values()):
+        return False
+    if name != "exact-subnormal":
+        return True
+    sizes = [np.abs(array.astype(np.float64)) for array in built.reference.values()]
+    return any(np.mean((size > 0) & (size < 2.0**-14)) >= 0.2 for size in sizes)
+
+
+def _built(
+    program: Program, name: str, seed: int, inputs: dict[str, Array], recipe: str, margin_ulp: float = 0.0
+) -> BuiltFixture:
+    reference = evaluate(program, inputs)
+    enclosed = enclose(program, inputs, margin_ulp)
+    proven = margin_ulp > 0 or {bound.op for bound in enclosed.bounds} >= _accumulating(program)
+    exact = proven and all(_one_value(enclosed, name, reference[name]) for name in program.outputs)
+    hashes = hash_arrays({**inputs, **reference})
+    return BuiltFixture(
+        name=name,
+        exact=exact,
+        seed=seed,
+        inputs=inputs,
+        reference=reference,
+        low=None if exact else _ends(program, enclosed, 0),
+        high=None if exact else _ends(program, enclosed, 1),
+        bounds=enclosed.bounds if exact else (),
+        coverage=_coverage(program, inputs) if exact else {},
+        recipe=recipe,
+        hashes=hashes,
+    )
+
+
+def _accumulating(program: Program) -> set[str]:
+    return {op.name for op in program.ops if op.op in ("matmul", "sum", "mean")}
+
+
+def _one_value(enclosed: Enclosed, name: str, reference: Array) -> bool:
+    low, high = enclosed.values[name]
+    return bool(np.array_equal(low, high) and np.array_equal(low, reference.astype(np.float64)))
+
+
+def _ends(program: Program, enclosed: Enclosed, end: int) -> dict[str, Array]:
+    return {name: stored(enclosed.values[name][end], program.value(name).dtype) for name in program.outputs}
+
+
+def _coverage(program: Program, inputs: Mapping[str, Array]) -> dict[str, float]:
+    """Share of elements that each violation changes, of the output it changes most, on the first rows."""
+    try:
+        rows = range(min(_COVERAGE_ROWS, program.value(program.outputs[0]).shape[-2]))
+        cut, some = take_rows(program, inputs, rows)
+    except Entangled:
+        cut, some = program, dict(inputs)
+    right = evaluate(cut, some)
+    return {violation.title: _changed(violation.outputs(cut, some), right) for violation in violations(cut)}
+
+
+def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> float:
+    return max(_share(outputs[name], right[name]) for name in right)
+
+
+def _share(output: Array, right: Array) -> float:
+    different: Any = output != right
+    return float(np.mean(different))

@@ -1,0 +1,95 @@
+"""Mistakes that are none of rounding: what an output looks like when an index, a tile or a sign is wrong.
+
+Each is recognized from the output, the reference and, where it is about operands, the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from tensor_worker.program import Op, Program
+
+from tensor_assets.contract.exact import contract
+from tensor_assets.contract.floats import Array, Float64, rounded
+from tensor_assets.contract.oracle import Rule, by_contract, execute, outputs_of
+
+Outputs = Mapping[str, Array]
+
+# A tile or tail is said to be wrong if this share of it is, and all else is right.
+_FILLED = 0.5
+
+
+def wrong_part(output: Array, reference: Array) -> str:
+    """Where the mismatches are, if they are some last rows or columns, or one block, and nearly all of it."""
+    different = output != reference
+    if different.ndim != 2 or not different.any():
+        return ""
+    rows, columns = np.flatnonzero(different.any(axis=1)), np.flatnonzero(different.any(axis=0))
+    top, bottom, first, last = rows[0], rows[-1], columns[0], columns[-1]
+    height, width = different.shape
+    block = different[top : bottom + 1, first : last + 1]
+    if block.shape == different.shape or np.mean(block) < _FILLED:
+        return ""
+    whole_rows, whole_columns = block.shape[1] == width, block.shape[0] == height
+    if whole_rows and bottom == height - 1:
+        return f"last {len(block)} of {height} rows wrong"
+    if whole_columns and last == width - 1:
+        return f"last {block.shape[1]} of {width} columns wrong"
+    return f"only rows {top} to {bottom}, columns {first} to {last} wrong"
+
+
+def mistakes(program: Program) -> dict[str, Callable[[Mapping[str, Array], Outputs], Outputs]]:
+    """For each mistake the outputs it would give, from the inputs and the reference outputs."""
+    found: dict[str, Callable[[Mapping[str, Array], Outputs], Outputs]] = {
+        "sign flipped": lambda inputs, right: {name: -array for name, array in right.items()},
+        "output stored transposed": lambda inputs, right: {
+            name: np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim > 1 else array
+            for name, array in right.items()
+        },
+    }
+    if len(program.outputs) > 1:
+        found["outputs swapped"] = lambda inputs, right: _rotated(right)
+    if any(op.op == "matmul" for op in program.ops):
+        found["last term of the contraction missing"] = _with_rule(program, _without_last)
+        found["weight read along its other axis"] = _with_rule(program, _misread)
+    for op in program.ops:
+        if op.op in ("add", "sub"):
+            found[f"{op.name} has the wrong sign"] = _with_rule(program, _negating(op.name))
+    return found
+
+
+def _rotated(right: Outputs) -> Outputs:
+    names = list(right)
+    others = names[1:] + names[:1]
+    same = all(right[name].shape == right[other].shape for name, other in zip(names, others, strict=True))
+    return {name: right[other] for name, other in zip(names, others, strict=True)} if same else right
+
+
+def _with_rule(program: Program, rule: Rule) -> Callable[[Mapping[str, Array], Outputs], Outputs]:
+    def outputs(inputs: Mapping[str, Array], right: Outputs) -> Outputs:
+        with np.errstate(all="ignore"):
+            return outputs_of(program, execute(program, inputs, rule))
+
+    return outputs
+
+
+def _without_last(op: Op, parts: Sequence[Float64]) -> Float64:
+    if op.op != "matmul":
+        return by_contract(op, parts)
+    return rounded(contract(parts[0][:, :-1], parts[1][:-1]), op.dtype)
+
+
+def _misread(op: Op, parts: Sequence[Float64]) -> Float64:
+    """The right operand's memory read as if its axes were exchanged."""
+    if op.op != "matmul":
+        return by_contract(op, parts)
+    right = np.ascontiguousarray(parts[1]).reshape(parts[1].shape[::-1]).T
+    return by_contract(op, [parts[0], right])
+
+
+def _negating(name: str) -> Rule:
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        return by_contract(op, [parts[0], -parts[1]] if op.name == name else parts)
+
+    return rule

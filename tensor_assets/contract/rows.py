@@ -1,0 +1,98 @@
+"""Some rows of a program: the same program on fewer rows of its outputs, where its rows do not depend on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tensor_worker.program import Op, Program, Value
+
+from tensor_assets.contract.inference import result_dims
+
+Array = NDArray[Any]
+Axes = dict[str, int | None]
+
+
+class Entangled(Exception):
+    """The program's output rows depend on each other: it cannot be cut."""
+
+
+def take_rows(program: Program, inputs: Mapping[str, Array], rows: Sequence[int]) -> tuple[Program, dict[str, Array]]:
+    """The program and its inputs for the given output rows, in that order. Raises Entangled."""
+    axes = row_axes(program)
+    cut = {name: _taken(array, axes.get(name), rows) for name, array in inputs.items()}
+    return with_rows(program, len(rows)), cut
+
+
+def with_rows(program: Program, count: int) -> Program:
+    """The program with ``count`` output rows. Raises Entangled."""
+    axes = row_axes(program)
+    shapes: dict[str, tuple[int, ...]] = {}
+    inputs: list[Value] = []
+    for value in program.inputs:
+        shapes[value.name] = _resized(value.shape, axes.get(value.name), count)
+        inputs.append(Value(name=value.name, shape=shapes[value.name], dtype=value.dtype))
+    ops: list[Op] = []
+    for op in program.ops:
+        dims = result_dims(op.op, [shapes[part] if isinstance(part, str) else () for part in op.of])
+        shapes[op.name] = tuple(int(dim) for dim in dims)
+        ops.append(Op(name=op.name, op=op.op, of=op.of, shape=shapes[op.name], dtype=op.dtype))
+    return Program(
+        workload=program.workload,
+        shape=program.shape,
+        inputs=tuple(inputs),
+        ops=tuple(ops),
+        outputs=program.outputs,
+        tolerance=program.tolerance,
+        signed_zero=program.signed_zero,
+    )
+
+
+def row_axes(program: Program) -> Axes:
+    """For each value the axis that carries the outputs' rows (counted from the end), None where all of it is needed.
+
+    Raises Entangled if a value is needed both by rows and as a whole.
+    """
+    axes: Axes = {}
+    for name in program.outputs:
+        shape = program.value(name).shape
+        if len(shape) < 2 or shape[-2] != program.value(program.outputs[0]).shape[-2]:
+            raise Entangled(f"{name} has no rows in common with {program.outputs[0]}")
+        axes[name] = -2
+    for op in reversed(program.ops):
+        for index, part in enumerate(op.of):
+            if isinstance(part, str):
+                _need(axes, part, _operand_axis(program, op, index, axes[op.name]))
+    return axes
+
+
+def _need(axes: Axes, name: str, axis: int | None) -> None:
+    if axes.setdefault(name, axis) != axis:
+        raise Entangled(f"{name} is needed along two axes")
+
+
+def _operand_axis(program: Program, op: Op, index: int, axis: int | None) -> int | None:
+    if axis is None:
+        return None
+    if op.op == "matmul":
+        return axis if index == (0 if axis == -2 else 1) else None
+    if op.op == "transpose":
+        return -3 - axis
+    if op.op in ("max", "sum", "mean") and axis == -1:
+        raise Entangled(f"{op.name} reduces over rows")
+    shape = program.value(str(op.of[index])).shape
+    carries = len(shape) >= -axis and (shape[axis] != 1 or op.shape[axis] == 1)
+    return axis if carries else None
+
+
+def _taken(array: Array, axis: int | None, rows: Sequence[int]) -> Array:
+    return array if axis is None else np.take(array, np.asarray(rows), axis=axis)
+
+
+def _resized(shape: tuple[int, ...], axis: int | None, count: int) -> tuple[int, ...]:
+    if axis is None:
+        return shape
+    position = len(shape) + axis
+    return (*shape[:position], count, *shape[position + 1 :])
