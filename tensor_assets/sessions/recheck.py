@@ -19,7 +19,7 @@ def recheck(one: Participant, program: Program, fixture: BuiltFixture, inputs: P
     """Run ``fixture`` through a participant's poisoned buffers and judge it; a wrong one is ``rejected``."""
     if not one.alive:
         return
-    outputs = one.folder / "recheck.npz"
+    outputs, one.holds = one.folder / "recheck.npz", "check"
     try:
         one.asked.ask(Run(inputs=str(inputs), outputs=str(outputs)))
         wrong = [

@@ -29,6 +29,11 @@ from tensor_assets.sessions.participants import Contender, Participant
 from tensor_assets.sessions.preparing import Start, enlist, pin, prepare
 from tensor_assets.sessions.recheck import recheck
 from tensor_assets.sessions.rounds import Stopwatch, time_axis
+from tensor_assets.workers.failure import with_log
+from tensor_assets.workers.keeping import Keeper
+
+SEARCH_FIXTURE = "search"  # the only data a search may see
+TIMED_FIXTURE = "random"
 
 
 def run_session(
@@ -44,12 +49,13 @@ def run_session(
     lease: Lease | None = None,
     granted: str = "",
     gpu: Gpu | None = None,
+    keeper: Keeper | None = None,
 ) -> SessionRecord:
     """Time all ``contenders`` (admitted configurations of one workload) in interleaved blocks on one allocation.
 
-    ``fixtures`` hold ``search``, the one whose random data is timed, and at least one exact one for the check
-    afterwards. ``granted`` names whoever leased the device to us; ``gpu`` replaces NVML's. A worker's trouble ends in
-    its process record, never the session. Raises DeviceRefused, StoreUnwritable, SettingsError.
+    ``fixtures`` hold ``search``, ``random`` (what is timed) and another one for the check afterwards. ``granted`` names
+    whoever leased the device to us; ``gpu`` replaces NVML's; ``keeper`` gets the logs of workers in trouble. A worker's
+    trouble ends in its process record, never the session. Raises DeviceRefused, StoreUnwritable, SettingsError.
     """
     method = method or method_for(target)
     key = key or Key(workload=program.workload, shape=program.shape, target=target, method=method.hash)
@@ -63,7 +69,7 @@ def run_session(
                 processes=(), blocks=(), method=method.described(),
             )  # fmt: skip
         session = _Session(program, fixtures, target, method, seed, allocation, device, lease or Lease())
-        return session.run(contenders, key, parents)
+        return session.run(contenders, key, parents, keeper)
 
 
 class _Session:
@@ -86,7 +92,9 @@ class _Session:
         self.floors = {cache: floor for cache, floor in floors.items() if floor}
         self.seconds: dict[str, float] = {}
 
-    def run(self, contenders: Sequence[Contender], key: Key, parents: tuple[str, ...]) -> SessionRecord:
+    def run(
+        self, contenders: Sequence[Contender], key: Key, parents: tuple[str, ...], keeper: Keeper | None
+    ) -> SessionRecord:
         what = f"{self.program.workload} on {self.allocation.device}"
         with tempfile.TemporaryDirectory(prefix="session-") as name:
             data = self._write_inputs(folder := Path(name))
@@ -100,14 +108,14 @@ class _Session:
                     blocks, core, load = self._time(participants, data)
                 closing = perf_counter()
             self.seconds["teardown"] = perf_counter() - closing
-        processes = tuple(one.record() for one in participants)
+            keep_logs(participants, keeper)
         return SessionRecord(
             key=key,
             outcome=session_outcome(participants, blocks),
             provenance=_provenance(parents, self.seconds),
             allocation=self.allocation,
             seed=self.seed,
-            processes=processes,
+            processes=tuple(one.record() for one in participants),
             blocks=tuple(blocks),
             load=load,
             method=self._described(core),
@@ -139,8 +147,8 @@ class _Session:
     def _described(self, core: int) -> dict[str, float | int | str]:
         limits = {f"floor_{cache}_ns": floor.ns for cache, floor in self.floors.items()}
         sources = {f"floor_{cache}_limit": floor.limit for cache, floor in self.floors.items()}
-        chosen = {"core": core, "timed": self.timed.name, "checked": self.check.name}
-        return self.method.described() | limits | sources | chosen
+        chosen: dict[str, float | int | str] = {"core": core, "timed": self.timed.name, "checked": self.check.name}
+        return {**self.method.described(), **limits, **sources, **chosen}
 
     def _write_inputs(self, folder: Path) -> dict[str, Path]:
         zeros = {name: np.zeros_like(array) for name, array in self.timed.inputs.items()}
@@ -165,17 +173,27 @@ class _Session:
 
 
 def chosen_fixtures(fixtures: Sequence[BuiltFixture]) -> tuple[BuiltFixture, BuiltFixture, BuiltFixture]:
-    """The search fixture, the one that is timed (random data), the exact one that outputs are checked on afterwards.
+    """The search fixture, the one that is timed (random data), the one that outputs are checked on afterwards.
 
-    Raises SettingsError if one is missing: the check must see other values than the timing did.
+    The check prefers an exact fixture. Raises SettingsError if one is missing: it must not see the timed values again.
     """
-    search = next((fixture for fixture in fixtures if fixture.name == "search"), None)
-    timed = next((fixture for fixture in fixtures if not fixture.exact and fixture.name != "search"), None)
-    check = next((fixture for fixture in reversed(fixtures) if fixture.exact), None)
+    by_name = {fixture.name: fixture for fixture in fixtures}
+    search, timed = by_name.get(SEARCH_FIXTURE), by_name.get(TIMED_FIXTURE)
+    others = [fixture for fixture in fixtures if fixture not in (search, timed)]
+    check = max(others, key=lambda fixture: (fixture.exact, fixture.name.startswith("exact-")), default=None)
     if search is None or timed is None or check is None:
-        have = ", ".join(fixture.name for fixture in fixtures) or "none"
-        raise SettingsError(f"a session needs a search fixture, one of random data and an exact one (have: {have})")
+        have = ", ".join(by_name) or "none"
+        raise SettingsError(
+            f"a session needs fixtures {SEARCH_FIXTURE!r}, {TIMED_FIXTURE!r} and another (have: {have})"
+        )
     return search, timed, check
+
+
+def keep_logs(participants: Sequence[Participant], keeper: Keeper | None) -> None:
+    """Put the logs of those in trouble into the store, once their workers have ended."""
+    for one in participants:
+        if keeper and one.worker and not one.alive:
+            one.outcome = with_log(one.outcome, keeper, one.worker.log_path)
 
 
 def session_outcome(participants: Sequence[Participant], blocks: Sequence[Block]) -> Outcome:

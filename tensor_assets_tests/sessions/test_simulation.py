@@ -1,4 +1,4 @@
-"""The statistics against sessions whose truth is known. Bounds allow for the sampling error of the simulation itself."""
+"""The statistics against sessions of known truth. Bounds allow for the sampling error of the simulation itself."""
 
 import pytest
 

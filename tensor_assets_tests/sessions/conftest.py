@@ -1,0 +1,20 @@
+from pathlib import Path
+
+import pytest
+
+from tensor_assets.contract.fixtures import build_fixtures
+from tensor_assets.contract.manifest import load_workloads
+from tensor_assets.contract.shapes import load_shapes
+from tensor_assets.settings import ROOT
+
+
+@pytest.fixture(scope="session")
+def program():
+    """``weight_view`` at its inspection size."""
+    workloads = load_workloads([ROOT / "fixtures" / "workloads"])
+    return workloads["weight_view"].program("matrix_inspect", load_shapes(Path(ROOT / "fixtures" / "shapes.json")))
+
+
+@pytest.fixture(scope="session")
+def fixtures(program):
+    return build_fixtures(program, names=("search", "exact-0", "random"))
