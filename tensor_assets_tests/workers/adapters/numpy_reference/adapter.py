@@ -1,15 +1,17 @@
 """A "compiler" that interprets any program with NumPy and keeps the contract: tests need one whose answers are known.
 
-Variants: ``default`` keeps the contract; ``unrounded`` drops every interior boundary, as a real compiler's fusion does;
-``tampering`` changes an input behind the caller's back; ``lazy`` leaves its outputs as they were poisoned.
+Variants: ``default`` keeps the contract; ``unrounded`` drops every interior boundary, as a real compiler's fusion does.
+The others cheat or fail, each in its own way, and are told apart by what they do in ``CheatingImplementation``.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from tensor_worker.adapter import Adapter, Implementation, Unavailable, Unsupported
 from tensor_worker.artifacts import Capture, Edge, Launch, Node, Plan, SemanticGraph
@@ -40,8 +42,6 @@ class NumpyImplementation(Implementation):
         self.results = {value.name: np.full(value.shape, np.nan, np.float16) for value in values}
 
     def invoke(self) -> None:
-        if self.variant == "lazy":
-            return
         self.results = evaluate(self.program, self.inputs, rounded=self.variant != "unrounded")
 
     def wait(self) -> None:
@@ -65,6 +65,43 @@ class NumpyImplementation(Implementation):
         return Plan(launches=(Launch(kind="kernel", name="interpret", code_sha256=code, computes=names),))
 
 
+class CheatingImplementation(NumpyImplementation):
+    """Right in everything but what its variant names."""
+
+    def upload(self, inputs: Mapping[str, np.ndarray]) -> None:
+        super().upload(inputs)
+        if self.variant == "overwriting":
+            for path in self.dump_dir.parent.glob("arrays/*.inputs.npz"):
+                path.write_bytes(b"")
+
+    def invoke(self) -> None:
+        if self.variant == "lazy":
+            return
+        super().invoke()
+        if self.variant == "tampering":
+            self.inputs["x"][0, 0] += 1
+        if self.variant == "constant":
+            self.results = {name: np.ones_like(array) for name, array in self.results.items()}
+        if self.variant == "double":
+            self.results = {name: array.astype(np.float64) for name, array in self.results.items()}
+
+    def capture(self) -> Capture:
+        capture = super().capture()
+        if self.variant == "escaping":
+            (self.dump_dir / "passwords").symlink_to("/etc/passwd")
+            escaping = msgspec.structs.replace(capture.stages[0], name="passwords", path="passwords")
+            return msgspec.structs.replace(capture, stages=(*capture.stages, escaping))
+        return capture
+
+    def plan(self) -> Plan:
+        if self.variant == "dying":
+            os.abort()
+        return super().plan()
+
+
+CHEATS = ("lazy", "overwriting", "tampering", "constant", "double", "escaping", "dying")
+
+
 class NumpyAdapter(Adapter):
     name = "numpy_reference"
 
@@ -72,7 +109,6 @@ class NumpyAdapter(Adapter):
         variants = [
             Variant(name="default", summary="rounds at every boundary", targets=("cpu",)),
             Variant(name="unrounded", summary="drops the boundaries", targets=("cpu",), keeps_contract=False),
-            Variant(name="lazy", summary="writes no output", targets=("cpu",), keeps_contract=False),
         ]
         return Greeting(
             protocol=PROTOCOL,
@@ -89,7 +125,8 @@ class NumpyAdapter(Adapter):
             raise Unsupported(f"NumPy does not compile for {request.target}")
         if request.variant == "absent":
             raise Unavailable("the tool of this variant is not installed", "apt-get install the-tool")
-        return NumpyImplementation(request, dump_dir)
+        kind = CheatingImplementation if request.variant in CHEATS else NumpyImplementation
+        return kind(request, dump_dir)
 
 
 def render(program: Program) -> str:
