@@ -147,7 +147,7 @@ def test_a_timing_worker_starts_from_the_snapshot_and_runs_the_same_code(capture
     archive.write_bytes(store.read(record.cache))
     assert hashlib.sha256(archive.read_bytes()).hexdigest() == record.cache.sha256
     restore(archive, folder)
-    inputs = next((tmp_path / "scratch" / "worker").parent.rglob("search.inputs.npz"))
+    inputs = next((tmp_path / "scratch").rglob("search.inputs.npz"))
     request = Compile(
         program=WEIGHT_VIEW,
         variant="default",
