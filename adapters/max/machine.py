@@ -1,0 +1,172 @@
+"""Machine code as text: the host functions a dispatch reaches, and the SASS of the cubins they hold."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import capstone
+from tensor_worker.adapter import Unavailable
+from tensor_worker.normalize import code_sha256
+
+from .cubins import Resources, kernel_resources
+from .objects import Function, HostObject, find_cubins
+
+_ARCHITECTURES = {
+    "x64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
+    "AArch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
+}
+_LIBRARY_CALL = re.compile(rb"(cublas(?:Lt)?(?:Gemm|Matmul|[SHDC]gemm)\w*)\x00?")
+_SASS_FUNCTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
+_SASS_OPERATION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*)")
+_VECTOR_MULTIPLY = re.compile(r"vfn?m(?:add|sub)\w*|vdpbf16ps|tdp\w+|fmla|fmadd|fmmla")
+# Multiply-adds from the strongest to the weakest: a kernel that has one of the first is named by it. Of zeros they load
+# a constant, by one they add: those are no multiplications.
+_MATRIX_FAMILIES = ("HGMMA", "HMMA", "FFMA", "FFMA2", "HFMA2")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One GPU kernel that a routine's host code holds."""
+
+    name: str
+    sass: str
+    registers: int | None  # per thread
+    threads: int | None  # per block, where the code fixes it
+    shared_bytes: int | None  # static, per block
+    instruction: str  # its strongest multiply-add; empty for one that multiplies nothing
+    code_sha256: str
+
+
+@dataclass(frozen=True)
+class RoutineCode:
+    """Everything one dispatch can run."""
+
+    symbol: str
+    text: str  # disassembly of the host functions it reaches
+    code_sha256: str  # of that text
+    instruction: str  # most frequent multiply-add of the host code
+    library_calls: tuple[str, ...]
+    kernels: tuple[Kernel, ...]  # in the order the host code refers to them
+
+
+def disassemble(data: bytes, symbols: Iterable[str]) -> dict[str, RoutineCode]:
+    """One entry for each of ``symbols``. Raises Unavailable where a cubin is met and nvdisasm is not installed."""
+    host = HostObject(data)
+    return {symbol: _routine_code(host, symbol) for symbol in symbols}
+
+
+def _routine_code(host: HostObject, symbol: str) -> RoutineCode:
+    functions = host.closure(symbol)
+    names = short_names(function.name for function in functions)
+    texts = [_function_text(function, names, host.machine) for function in functions]
+    held = [host.data(name) for function in functions for _, name in function.references]
+    cubins = dict.fromkeys(cubin for data in held for _, cubin in find_cubins(data))
+    calls = dict.fromkeys(match[1].decode() for data in held for match in _LIBRARY_CALL.finditer(data))
+    operations = Counter(operation for text in texts for operation in _VECTOR_MULTIPLY.findall(text))
+    text = "\n".join(texts)
+    return RoutineCode(
+        symbol=symbol,
+        text=text,
+        code_sha256=code_sha256(text, "asm"),
+        instruction=operations.most_common(1)[0][0] if operations else "",
+        library_calls=tuple(calls),
+        kernels=tuple(kernel for cubin in cubins for kernel in read_cubin(cubin)),
+    )
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Mojo's symbols spell out every parameter, kilobytes each: cut at the first, numbered where that is ambiguous."""
+    short: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    for name in names:
+        stem = re.split(r"[\[(,]", name, maxsplit=1)[0]
+        seen[stem] += 1
+        short[name] = stem if seen[stem] == 1 else f"{stem}#{seen[stem]}"
+    return short
+
+
+def _function_text(function: Function, names: dict[str, str], machine: str) -> str:
+    references = dict(function.references)
+    lines = [f"{names[function.name]}:  # {len(function.code)} bytes"]
+    for instruction in _decoder(machine).disasm(function.code, 0):
+        line = f"  {instruction.address:6x}:  {instruction.mnemonic} {instruction.op_str}".rstrip()
+        inside = range(instruction.address, instruction.address + instruction.size)
+        named = [references[offset] for offset in inside if offset in references]
+        lines.append(line + "".join(f"  # {names.get(name) or _cut(name)}" for name in named))
+    return "\n".join(lines) + "\n"
+
+
+def _cut(name: str) -> str:
+    return re.split(r"[\[(,]", name, maxsplit=1)[0]
+
+
+@functools.cache
+def _decoder(machine: str) -> capstone.Cs:
+    if machine not in _ARCHITECTURES:
+        raise Unavailable(f"no disassembler here reads {machine} objects")
+    decoder = capstone.Cs(*_ARCHITECTURES[machine])
+    decoder.skipdata = True
+    return decoder
+
+
+def read_cubin(cubin: bytes) -> list[Kernel]:
+    """The kernels of one CUDA ELF file, with their SASS."""
+    text = _nvdisasm(cubin)
+    resources = kernel_resources(cubin)
+    starts = [(match.start(), match[1]) for match in _SASS_FUNCTION.finditer(text)]
+    ends = [start for start, _ in starts[1:]] + [len(text)]
+    return [
+        _kernel(name, text[start:end], resources.get(name, Resources()))
+        for (start, name), end in zip(starts, ends, strict=True)
+    ]
+
+
+def _kernel(name: str, sass: str, resources: Resources) -> Kernel:
+    matrix = matrix_instruction(sass)
+    return Kernel(
+        name=name,
+        sass=sass,
+        registers=resources.registers,
+        threads=resources.threads,
+        shared_bytes=resources.shared_bytes,
+        instruction=matrix,
+        code_sha256=code_sha256(sass, "sass"),
+    )
+
+
+def matrix_instruction(sass: str) -> str:
+    """The strongest multiply-add of the code, as it is spelled there; empty where there is none."""
+    found = [(match[1], match[2]) for match in _SASS_OPERATION.finditer(sass)]
+    multiplies = [operation for operation, operands in found if operands.count("RZ") < 2 and ", 1, 1," not in operands]
+    by_family = {family: [op for op in multiplies if op.split(".")[0] == family] for family in _MATRIX_FAMILIES}
+    return next((operations[0] for operations in by_family.values() if operations), "")
+
+
+def _nvdisasm(cubin: bytes) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(cubin)
+        command = [str(nvdisasm_path()), "--print-code", str(path)]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        raise RuntimeError(f"nvdisasm refused a cubin of MAX: {finished.stderr.strip()}")
+    return finished.stdout
+
+
+@functools.cache
+def nvdisasm_path() -> Path:
+    packages = Path(sysconfig.get_paths()["purelib"])
+    found = sorted(packages.glob("nvidia/*/bin/nvdisasm"))
+    path = found[0] if found else shutil.which("nvdisasm")
+    if path is None:
+        raise Unavailable("nvdisasm is not installed", "install nvidia-cuda-nvdisasm into MAX's environment")
+    return Path(path)

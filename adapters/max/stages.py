@@ -1,0 +1,94 @@
+"""MAX's dump files as stages: which are kept, in which order, and what each shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensor_worker.artifacts import Correspondence, Language, Level, Stage
+from tensor_worker.dump import write_stage
+
+from .dumps import Cut, cut
+from .locations import Locations, line_runs
+from .machine import RoutineCode
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A dump file that becomes a stage. ``map-to-mogg`` and ``mo`` are not kept: they repeat their neighbours."""
+
+    stage: str
+    suffix: str
+    title: str
+    level: Level
+
+
+KEPT = (
+    Kept("mo", "mo-pre-map", "MO: canonical operations, layouts chosen", "semantic"),
+    Kept("mapped", "mo-to-map", "Map: every operation its own loop nest or kernel call", "scheduled"),
+    Kept("fused", "map-pre-mogg", "Map: after fusion", "scheduled"),
+    Kept("mogg", "mogg-pre-mgp", "MOGG: graph of routines", "scheduled"),
+    Kept("mgp", "mogg-to-mgp", "MGP: buffers and dispatch", "scheduled"),
+    Kept("mef", "mgp", "MEF: the executable's calls in order", "scheduled"),
+)
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """The program's part of every kept dump, by stage, and the generated Mojo."""
+
+    cuts: dict[str, Cut]
+    mojo: str
+    executable: str  # the whole text of the final dump, with its object code
+
+
+def read_dumps(folder: Path, name: str) -> Dumps:
+    """Raises FileNotFoundError where MAX wrote none: it does so only when it compiles, not from its cache."""
+    return Dumps(
+        cuts={kept.stage: cut(folder / f"{name}.{kept.suffix}.mlir") for kept in KEPT},
+        mojo=(folder / f"{name}.mojo").read_text(encoding="utf-8", errors="surrogateescape"),
+        executable=(folder / f"{name}.mgp.mlir").read_text(encoding="utf-8", errors="surrogateescape"),
+    )
+
+
+def write_dumps(dump_dir: Path, dumps: Dumps) -> list[Stage]:
+    stages = [
+        write_stage(
+            dump_dir,
+            kept.stage,
+            kept.title,
+            kept.level,
+            "mlir",
+            dumps.cuts[kept.stage].text,
+            f"ir-output-dir: NAME.{kept.suffix}.mlir",
+            dumps.cuts[kept.stage].excerpt(),
+        )
+        for kept in KEPT
+    ]
+    mojo = write_stage(dump_dir, "mojo", "Generated Mojo", "code", "mojo", dumps.mojo, "ir-output-dir: NAME.mojo")
+    return [*stages, mojo]
+
+
+def machine_text(codes: list[RoutineCode], gpu: bool) -> str:
+    """SASS of every compiled kernel, or the disassembly of what each routine reaches on the host."""
+    if not gpu:
+        return "\n".join(code.text for code in codes)
+    kernels = {kernel.name: kernel.sass for code in codes for kernel in code.kernels}
+    return "\n".join(kernels.values())
+
+
+def write_machine(dump_dir: Path, codes: list[RoutineCode], gpu: bool) -> Stage:
+    language: Language = "sass" if gpu else "asm"
+    produced_by = "nvdisasm, of the cubins in MAX's object" if gpu else "capstone, of MAX's relocatable object"
+    title = "SASS of the compiled kernels" if gpu else "Host code that the routines reach"
+    return write_stage(dump_dir, "machine", title, "machine", language, machine_text(codes, gpu), produced_by)
+
+
+def correspondences(dumps: Dumps, program_ops: tuple[str, ...]) -> list[Correspondence]:
+    """Every run of lines whose MLIR location names a program op."""
+    found = []
+    for stage, kept in dumps.cuts.items():
+        lines = kept.text.splitlines()
+        for name, runs in line_runs(lines, Locations(lines, program_ops)).items():
+            found += [Correspondence(program_op=name, stage=stage, lines=run) for run in runs]
+    return found
