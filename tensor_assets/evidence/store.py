@@ -345,8 +345,12 @@ def object_path(sha256: str, compressed: bool) -> str:
 
 def _encoded(record: Record) -> bytes:
     data = canonical(record)
-    if decode(data) != record:
-        raise RecordRefused(f"{title(record)}: some value does not survive writing (a NaN or an infinity)")
+    try:
+        survives = decode(data) == record
+    except RecordRefused as error:
+        raise RecordRefused(f"{title(record)} cannot be read back (a NaN or an infinity?): {error}") from error
+    if not survives:
+        raise RecordRefused(f"{title(record)}: a value is not of its declared type, and would be read back as another")
     return data
 
 
