@@ -23,6 +23,16 @@ MARKS: dict[Status, str] = {
     "crashed": "⚡\ufe0e",  # the selector asks for the sign, not the emoji
     "blocked": "‖",
 }
+# The same marks as drawings in a 16 × 16 box: fonts disagree about signs, and some turn one into an emoji.
+SHAPES: dict[Status, str] = {
+    "ok": '<circle cx="8" cy="8" r="5.5" fill="currentColor" stroke="none"/>',
+    "rejected": '<path d="m3 3 10 10M13 3 3 13" stroke-width="2.4"/>',
+    "unsupported": '<circle cx="8" cy="8" r="6"/><path d="m12 4-8 8"/>',
+    "unavailable": '<circle cx="8" cy="8" r="5.5"/>',
+    "censored": '<circle cx="8" cy="8" r="6"/><path d="M8 8V2a6 6 0 0 1 6 6z" fill="currentColor" stroke="none"/>',
+    "crashed": '<path d="M9.5 1 3 9h4l-1.5 6L13 7H8.5z" fill="currentColor" stroke="none"/>',
+    "blocked": '<path d="M5.5 2v12M10.5 2v12" stroke-width="2.4"/>',
+}
 MEANINGS: dict[Status, str] = {
     "ok": "right on every fixture that ran",
     "rejected": "wrong numbers",

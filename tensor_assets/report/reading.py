@@ -96,9 +96,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         return next((record.question for (name, _), (_, record) in self.fixtures.items() if name == workload), "")
 
     def workloads(self) -> list[str]:
-        """Names in the order their fixtures were first seen, then any that only captures name."""
-        names = [workload for workload, _ in self.fixtures] + [c.key.workload for c in self.configurations]
-        return list(dict.fromkeys(names))
+        """The simplest first: by contractions, then ops, then name."""
+        names = {workload for workload, _ in self.fixtures} | {c.key.workload for c in self.configurations}
+        return sorted(names, key=lambda name: (*self._size(name), name))
 
     def targets(self) -> list[str]:
         """Real devices first, then the host's processor, then targets nothing ran on."""
@@ -117,6 +117,11 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def _of_workload(self, workload: str) -> Iterator[Configuration]:
         return (c for c in self.configurations if c.key.workload == workload)
+
+    def _size(self, workload: str) -> tuple[int, int]:
+        program = self.program(workload, self.main_shape(workload))
+        ops = program.ops if program else ()
+        return sum(op.op == "matmul" for op in ops), len(ops)
 
     def _elements(self, workload: str, shape: str) -> int:
         program = self.program(workload, shape)

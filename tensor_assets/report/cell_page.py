@@ -1,0 +1,184 @@
+"""What a cell's page shows of one configuration, gathered for its template."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tensor_worker.artifacts import Plan
+
+from tensor_assets.records import Admission, Record, Verdict
+from tensor_assets.report.faces import Face, face_of, in_order
+from tensor_assets.report.highlight import Highlighter
+from tensor_assets.report.matrix import cell_page, slug, target_title, workload_page
+from tensor_assets.report.public import PublicFiles
+from tensor_assets.report.quantities import extents
+from tensor_assets.report.reading import Configuration, ReadableStore, Snapshot, is_run_target
+from tensor_assets.report.stages import op_hues, program_pane, stage_panes
+from tensor_assets.report.tables import intermediate_bytes, process_range
+
+
+def configuration_page(snapshot: Snapshot, configuration: Configuration) -> str:
+    """The cell's own address for the configuration that stands for it, one below it for every other."""
+    key = configuration.key
+    if snapshot.of_cell(key.workload, key.compiler)[0] is configuration:
+        return cell_page(key.workload, key.compiler)
+    return f"cells/{key.workload}/{key.compiler}/{slug(key.variant)}-{slug(key.target)}-{slug(key.shape)}.html"
+
+
+def cell_context(
+    snapshot: Snapshot,
+    configuration: Configuration,
+    faces: dict[str, Face],
+    store: ReadableStore,
+    files: PublicFiles,
+    highlighter: Highlighter,
+) -> dict[str, Any]:
+    """Everything ``cell.html`` needs. Puts the evidence it names on the site."""
+    key, capture = configuration.key, configuration.capture
+    program = snapshot.program(key.workload, key.shape)
+    panes = [program_pane(program)] if program else []
+    for _, file in configuration.stage_files():
+        files.add(file.text)
+    if capture.outcome.log:
+        files.add(capture.outcome.log)
+    panes += stage_panes(configuration, store, highlighter)
+    return {
+        "c": configuration,
+        "key": key,
+        "face": face_of(key.compiler, faces),
+        "program": program,
+        "question": snapshot.question(key.workload),
+        "target_title": target_title(snapshot, key.target),
+        "run_target": is_run_target(key.target),
+        "panes": panes,
+        "hues": op_hues(program),
+        "workload_page": workload_page(key.workload),
+        "siblings": _siblings(snapshot, configuration, faces),
+        "variants": _variants(snapshot, configuration),
+        "intermediate": intermediate_bytes(capture.plan) if capture.plan else 0,
+        "fusion": fusion_map(capture.plan, list(op_hues(program))) if capture.plan else [],
+        "verdicts": _verdict_groups(capture.admission),
+        "decision_lines": _decision_lines,
+        "geometry": [(extents(launch.grid), extents(launch.block)) for launch in capture.plan.launches]
+        if capture.plan
+        else [],
+        "process_range": process_range,
+        "records": _records(snapshot, configuration, files),
+        "session": snapshot.sessions.get(configuration.benchmark.session) if configuration.benchmark else None,
+        "limits": _limits(snapshot, configuration),
+    }
+
+
+def fusion_map(plan: Plan, ops: list[str]) -> list[tuple[str, list[str]]]:
+    """For each program op, what each launch does with it: ``computes``, ``computes, rounds`` or nothing."""
+    rounded = {(rounding.boundary, rounding.launch) for rounding in plan.roundings}
+    return [
+        (
+            op,
+            [
+                "" if op not in launch.computes else "computes, rounds" if (op, number) in rounded else "computes"
+                for number, launch in enumerate(plan.launches)
+            ],
+        )
+        for op in ops
+    ]
+
+
+def _siblings(snapshot: Snapshot, configuration: Configuration, faces: dict[str, Face]) -> list[dict[str, Any]]:
+    """The same workload through every compiler, each by the configuration nearest to this one."""
+    key = configuration.key
+    compilers = in_order({c.key.compiler for c in snapshot.configurations if c.key.workload == key.workload})
+    rows = []
+    for name in compilers:
+        own = snapshot.of_cell(key.workload, name)
+        near = next((c for c in own if (c.key.target, c.key.shape) == (key.target, key.shape)), own[0])
+        here = name == key.compiler
+        shown = configuration if here else near
+        rows.append(
+            {"face": face_of(name, faces), "page": configuration_page(snapshot, shown), "c": shown, "here": here}
+        )
+    return rows
+
+
+def _variants(snapshot: Snapshot, configuration: Configuration) -> list[dict[str, Any]]:
+    key = configuration.key
+    return [
+        {
+            "c": other,
+            "page": configuration_page(snapshot, other),
+            "label": f"{other.key.variant} · {other.key.target} · {other.key.shape}",
+            "here": other is configuration,
+        }
+        for other in snapshot.of_cell(key.workload, key.compiler)
+    ]
+
+
+def _verdict_groups(admission: Admission | None) -> list[dict[str, Any]]:
+    """One line per kind of judgement: how many fixtures passed, and the worst of the rest."""
+    kinds = (("exact", "bit for bit"), ("form", "form"), ("interval", "outer interval"), ("tolerance", "tolerance"))
+    rows = []
+    for kind, title in kinds:
+        own = [v for v in admission.verdicts if v.kind == kind] if admission else []
+        if own:
+            worst = max(own, key=_badness)
+            rows.append(
+                {"title": title, "kind": kind, "passed": sum(v.passed for v in own), "of": len(own), "worst": worst}
+            )
+    return rows
+
+
+def _badness(verdict: Verdict) -> tuple[bool, int]:
+    return not verdict.passed, verdict.mismatches
+
+
+def _decision_lines(place: str) -> str:
+    """The address of ``legalized:12-20`` on its page."""
+    stage, _, lines = place.partition(":")
+    first = lines.partition("-")[0]
+    return f"{slug(stage)}-{first}" if first else f"stage-{slug(stage)}"
+
+
+def _records(snapshot: Snapshot, configuration: Configuration, files: PublicFiles) -> list[dict[str, Any]]:
+    """The records behind this page, each put on the site."""
+    found: list[tuple[str, str, Record | None]] = [
+        ("capture", configuration.capture_id, configuration.capture),
+        ("environment", configuration.environment_id, configuration.environment),
+        ("benchmark", configuration.benchmark_id, configuration.benchmark),
+        ("profile", configuration.profile_id, configuration.profile),
+    ]
+    if configuration.benchmark and configuration.benchmark.session in snapshot.sessions:
+        session = configuration.benchmark.session
+        found.append(("session", session, snapshot.sessions[session]))
+    key = configuration.key
+    if (key.workload, key.shape) in snapshot.fixtures:
+        found.append(("fixtures", *snapshot.fixtures[key.workload, key.shape]))
+    rows = []
+    for kind, record_id, record in found:
+        if record is not None:
+            files.add_record(record_id, record, f"{kind} record")
+            rows.append({"kind": kind, "id": record_id, "record": record})
+    return rows
+
+
+def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
+    """What this page cannot say, from what its records lack."""
+    capture, says = configuration.capture, []
+    if not is_run_target(configuration.key.target):
+        says.append("The code was compiled for this target and never ran: nothing here was judged or timed.")
+    if capture.outcome.status in ("ok", "rejected"):
+        shown = {stage.level for stage, _ in configuration.stage_files()}
+        missing = [level for level in ("semantic", "scheduled", "code", "machine") if level not in shown]
+        if missing:
+            says.append(f"No stage of this level was captured: {', '.join(missing)}.")
+        if capture.capture and capture.capture.graph and capture.capture.graph.incomplete:
+            says.append(f"The graph is incomplete: {capture.capture.graph.incomplete}.")
+    if configuration.apart:
+        says.append(f"A timing of this cell exists and is not shown: {configuration.apart}.")
+    if configuration.headline and configuration.profile is None:
+        says.append("No device timeline and no counters were recorded: how the time divides inside is not known.")
+    if capture.device and configuration.key.target == "cpu":
+        says.append("Times of a general-purpose processor say nothing about a GPU.")
+    return says
+
+
+__all__ = ["cell_context", "configuration_page", "fusion_map"]

@@ -1,0 +1,76 @@
+"""Charts as parts of a page: a picture that is there at once, and a specification that makes it answer the pointer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from pathlib import Path
+
+import vl_convert
+from markupsafe import Markup
+
+from tensor_assets.report import charts
+from tensor_assets.report.charts import Chart
+from tensor_assets.report.matrix import slug
+
+# Colours of a drawing become the page's own, so that one picture serves light and dark.
+INKS = {charts.INK: "ink", charts.QUIET: "ink-3", charts.RULE: "rule", charts.BAND: "band", charts.PAPER: "paper"}
+
+
+class Figures:
+    """Draws each chart once (``cache`` keeps drawings between builds) and writes its files to ``folder/charts``."""
+
+    def __init__(self, folder: Path, cache: Path | None) -> None:
+        self.folder = folder / "charts"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.cache = cache
+        self.drawn: dict[str, Markup] = {}
+        if cache:
+            cache.mkdir(parents=True, exist_ok=True)
+
+    def figure(self, chart: Chart, base: str) -> Markup:
+        """The chart as HTML. ``base`` is the way from the page to the site's root, ``.`` at the root."""
+        name = slug(chart.name)
+        if name not in self.drawn:
+            self.drawn[name] = self._files(name, chart)
+        return Markup(
+            '<figure class="chart" data-search-exclude data-chart="{name}" data-base="{base}">'
+            '<div class="draw" role="img" aria-label="{label}">{drawing}</div>'
+            '<figcaption><a href="{base}/charts/{name}.svg">SVG</a> · '
+            '<a href="{base}/charts/{name}.json">Vega-Lite</a></figcaption></figure>'
+        ).format(name=name, base=base, label=f"{chart.title}. {chart.alternative}", drawing=self.drawn[name])
+
+    def _files(self, name: str, chart: Chart) -> Markup:
+        spec = json.dumps(chart.spec)
+        drawing = self._drawing(chart, hashlib.sha256(spec.encode()).hexdigest())
+        call = f"tensorAssetsChart({json.dumps(name)}, {spec});\n".replace("</", "<\\/")
+        for suffix, text in ((".json", spec), (".js", call), (".svg", drawing)):
+            (self.folder / f"{name}{suffix}").write_text(text, encoding="utf-8")
+        return _inline(drawing)
+
+    def _drawing(self, chart: Chart, key: str) -> str:
+        if self.cache is None:
+            return charts.svg(chart)
+        kept = self.cache / f"{key}.svg"
+        if not kept.exists():
+            kept.write_text(charts.svg(chart), encoding="utf-8")
+        return kept.read_text(encoding="utf-8")
+
+
+def vega_bundle(cache: Path | None) -> str:
+    """Vega, Vega-Lite and Vega-Embed as one classic script that leaves ``vegaEmbed`` and little else in a page."""
+    kept = cache / f"vega-{version('vl-convert-python')}.js" if cache else None
+    if kept and kept.exists():
+        return kept.read_text(encoding="utf-8")
+    bundle = vl_convert.javascript_bundle(None)  # type: ignore[arg-type]  # without a snippet it is the whole bundle
+    text = f"(function () {{\n{bundle}\n}})();\n"  # wrapped: its one-letter names would be everyone's
+    if kept:
+        kept.write_text(text, encoding="utf-8")
+    return text
+
+
+def _inline(drawing: str) -> Markup:
+    for colour, name in INKS.items():
+        drawing = drawing.replace(f'"{colour}"', f'"var(--{name})"')
+    return Markup(drawing)

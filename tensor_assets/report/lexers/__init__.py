@@ -1,0 +1,1 @@
+"""Lexers for the languages that compilers print and Pygments does not know."""

@@ -1,0 +1,203 @@
+"""The matrix: workloads down, compilers across, one view per target. A cell shows its default variant."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from tensor_assets.records import Status, Timing
+from tensor_assets.report.faces import Face, face_of, in_order
+from tensor_assets.report.quantities import duration, duration_in, significant
+from tensor_assets.report.reading import CLOCK_ORDER, Configuration, Snapshot, is_run_target
+
+
+class Other(msgspec.Struct, frozen=True):
+    """Another variant of a cell, told by its mark alone."""
+
+    status: Status
+    hover: str
+
+
+class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
+    face: Face
+    page: str = ""  # empty where nothing was materialized
+    status: Status = "blocked"
+    word: str = ""
+    hover: str = ""
+    launches: int | str = ""
+    time: str = ""
+    width: float | None = None  # per cent of the slowest time in its row
+    limit: float | None = None
+    others: tuple[Other, ...] = ()
+
+
+class MatrixRow(msgspec.Struct, frozen=True):
+    workload: str
+    question: str
+    page: str
+    cells: tuple[MatrixCell, ...]
+
+
+class Column(msgspec.Struct, frozen=True):
+    face: Face
+    version: str
+
+
+class MatrixView(msgspec.Struct, frozen=True):
+    slug: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+def matrix_views(snapshot: Snapshot, faces: dict[str, Face]) -> list[MatrixView]:
+    """One matrix per target, real devices first. All share the same columns."""
+    compilers = in_order({c.key.compiler for c in snapshot.configurations})
+    return [_view(snapshot, target, compilers, faces) for target in snapshot.targets()]
+
+
+def cell_page(workload: str, compiler: str) -> str:
+    return f"cells/{workload}/{compiler}.html"
+
+
+def workload_page(workload: str) -> str:
+    return f"workloads/{workload}.html"
+
+
+def slug(text: str) -> str:
+    """Letters, digits and hyphens: safe in a path, an id and a class."""
+    return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split())
+
+
+def target_title(snapshot: Snapshot, target: str) -> str:
+    """What a reader calls the target: the processor's own name for the host."""
+    if target != "cpu":
+        return target if is_run_target(target) else f"{target}, compiled without a device"
+    names = Counter(c.capture.device for c in snapshot.configurations if c.key.target == "cpu" and c.capture.device)
+    name = next((name for name, _ in names.most_common() if name != "cpu"), "")
+    return f"CPU · {name}" if name else "CPU"
+
+
+def shown_clock(snapshot: Snapshot, target: str) -> str:
+    """The clock most configurations of the target were measured with; the closer one on a tie."""
+    counts: Counter[str] = Counter(
+        t.clock for c in snapshot.configurations if c.key.target == target for t in c.timings
+    )
+    return max(CLOCK_ORDER, key=lambda clock: (counts[clock], -CLOCK_ORDER.index(clock))) if counts else ""
+
+
+def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str, Face]) -> MatrixView:
+    clock = shown_clock(snapshot, target)
+    unit = _unit(snapshot, target, clock)
+    rows = []
+    for workload in snapshot.workloads():
+        here = [c for c in snapshot.configurations if (c.key.workload, c.key.target) == (workload, target)]
+        if here:
+            shape = snapshot.main_shape(workload)
+            cells = _cells([c for c in here if c.key.shape == shape], compilers, faces, clock, unit)
+            rows.append(MatrixRow(workload, snapshot.question(workload), workload_page(workload), cells))
+    return MatrixView(
+        slug=slug(target),
+        title=target_title(snapshot, target),
+        caption=_caption(target, clock, unit),
+        columns=tuple(Column(face_of(name, faces), _version(snapshot, name, target)) for name in compilers),
+        rows=tuple(rows),
+    )
+
+
+def _caption(target: str, clock: str, unit: str) -> str:
+    if not is_run_target(target):
+        return "mark, planned device activities; nothing ran, so nothing was judged or timed"
+    if not clock:
+        return "mark, planned device activities; nothing was timed here"
+    return (
+        f"mark, device activities of one invocation, median of process medians in {unit} ({clock} clock, warm); "
+        "the bar is the time, to the slowest of its row"
+    )
+
+
+def _unit(snapshot: Snapshot, target: str, clock: str) -> str:
+    times = sorted(
+        timing.median_ns
+        for c in snapshot.configurations
+        if c.key.target == target and (timing := timing_by(c, clock)) and timing.median_ns
+    )
+    return duration(times[len(times) // 2]).unit if times else ""
+
+
+def timing_by(configuration: Configuration, clock: str) -> Timing | None:
+    """The warm timing on random data by this clock, if it has a median."""
+    for timing in configuration.timings:
+        if (timing.clock, timing.cache, timing.data) == (clock, "warm", "random") and timing.median_ns is not None:
+            return timing
+    return None
+
+
+def _cells(
+    configurations: list[Configuration], compilers: list[str], faces: dict[str, Face], clock: str, unit: str
+) -> tuple[MatrixCell, ...]:
+    medians = [t.median_ns for c in configurations if (t := timing_by(c, clock)) and t.median_ns]
+    slowest = max(medians, default=None)
+    return tuple(
+        _cell([c for c in configurations if c.key.compiler == name], face_of(name, faces), clock, unit, slowest)
+        for name in compilers
+    )
+
+
+def _cell(variants: list[Configuration], face: Face, clock: str, unit: str, slowest: float | None) -> MatrixCell:
+    default = next((c for c in variants if c.key.variant == "default"), variants[0] if variants else None)
+    if default is None:
+        return MatrixCell(face=face)
+    plan, timing = default.capture.plan, timing_by(default, clock)
+    median = timing.median_ns if timing else None
+    scale = 100 / slowest if slowest else None
+    return MatrixCell(
+        face=face,
+        page=cell_page(default.key.workload, default.key.compiler),
+        status=default.status,
+        word=_word(default),
+        hover=_hover(default, timing),
+        launches=len(plan.launches) if plan else "",
+        time=duration_in(median, unit) if median else "–",
+        width=round(median * scale, 1) if median and scale else None,
+        limit=round(timing.floor_ns * scale, 1) if timing and timing.floor_ns and scale else None,
+        others=tuple(
+            Other(c.status, f"{c.key.variant}: {c.status}{_because(c)}")
+            for c in variants
+            if c is not default and c.status != "ok"
+        ),
+    )
+
+
+def _word(configuration: Configuration) -> str:
+    admission = configuration.capture.admission
+    if configuration.status == "rejected" and admission and admission.boundary:
+        return admission.boundary
+    return configuration.status
+
+
+def _hover(configuration: Configuration, timing: Timing | None) -> str:
+    parts = [f"{configuration.key.workload} × {configuration.key.compiler}: {configuration.status}"]
+    if configuration.capture.outcome.reason:
+        parts.append(configuration.capture.outcome.reason)
+    if timing and timing.median_ns:
+        noise = f", A/A ±{significant(100 * timing.noise, 2)} %" if timing.noise is not None else ""
+        parts.append(f"{duration(timing.median_ns)} {timing.clock} clock{noise}, {len(timing.series)} processes")
+    return " · ".join(parts)
+
+
+def _because(configuration: Configuration) -> str:
+    reason = configuration.capture.outcome.reason
+    return f" ({reason})" if reason else ""
+
+
+def _version(snapshot: Snapshot, compiler: str, target: str) -> str:
+    """The version of most cells: one that differs is told on its own page."""
+    versions = Counter(
+        c.capture.version
+        for c in snapshot.configurations
+        if (c.key.compiler, c.key.target) == (compiler, target) and c.capture.version
+    )
+    return versions.most_common(1)[0][0] if versions else ""
