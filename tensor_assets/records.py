@@ -286,6 +286,36 @@ class BenchmarkRecord(_Record, frozen=True, kw_only=True, tag="benchmark"):
     timings: tuple[Timing, ...] = ()
 
 
+class Roof(_Struct, frozen=True, kw_only=True):
+    """Where a kernel stands under the roofline of one memory level. Operations count multiply and add apart."""
+
+    level: str
+    bytes: float  # moved at this level by one launch, as counted
+    intensity: float  # operations a byte
+    attainable: float  # operations a second at this intensity, under the device's declared ceilings
+    share: float  # of it, achieved in the uninstrumented time
+
+
+class KernelProfile(_Struct, frozen=True, kw_only=True):
+    """One activity of an invocation, over all traced invocations that did the same activities in the same order."""
+
+    position: int  # in launch order, from 0
+    kind: Literal["kernel", "memset", "memcpy"]
+    name: str
+    grid: tuple[int, int, int] = (0, 0, 0)
+    block: tuple[int, int, int] = (0, 0, 0)
+    registers: int = 0
+    shared_bytes: int = 0
+    bytes: int = 0  # of a memset or copy
+    duration_ns: float  # median
+    gap_ns: float = 0.0  # median of the device's idle time before it, within the invocation
+    occupancy: float | None = None  # resident warps over the most a multiprocessor holds, as launched
+    occupancy_limit: str = ""  # what bounds it: registers, shared memory, threads, blocks
+    waves: float | None = None  # grid over what all multiprocessors hold at once
+    operations: float | None = None  # of one launch, as counted
+    roofs: tuple[Roof, ...] = ()
+
+
 class ProfileRecord(_Record, frozen=True, kw_only=True, tag="profile"):
     """Device timeline, counters and roofline position of one configuration."""
 
@@ -293,8 +323,13 @@ class ProfileRecord(_Record, frozen=True, kw_only=True, tag="profile"):
     allocation: Allocation | None = None
     fingerprint: str = ""
     timeline: tuple[tuple[Activity, ...], ...] = ()
+    kernels: tuple[KernelProfile, ...] = ()
+    busy_ns: float | None = None  # median over invocations: the device worked
+    span_ns: float | None = None  # median over invocations: from the first activity's start to the last one's end
     counters: dict[str, dict[str, float]] = {}  # kernel → metric → value
     opcodes: dict[str, dict[str, int]] = {}  # kernel → opcode → static count
+    ceilings: dict[str, str] = {}  # limit → where its number comes from
+    files: tuple[Evidence, ...] = ()  # raw profiler captures
     missing: dict[str, str] = {}  # part → why it is not there
 
 

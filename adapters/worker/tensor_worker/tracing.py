@@ -13,6 +13,7 @@ import msgspec
 
 from tensor_worker.adapter import Implementation, Unavailable
 from tensor_worker.messages import Activity, Traced
+from tensor_worker.ranges import is_watched, mark_invocations
 
 _REMEDY = "install cupti-python==13.0.1 (or the one of your driver's CUDA) into the compiler's environment"
 _BUFFER_BYTES = 8 * 1024 * 1024
@@ -22,10 +23,13 @@ _recorder: Recorder | None = None
 def trace_invocations(implementation: Implementation, invocations: int) -> Traced:
     """Activities of ``invocations``, each waited for, after one that is not recorded (CUPTI's own first-use costs).
 
-    Raises Unavailable without a GPU, without cupti-python, or where the driver refuses to trace.
+    Where a profiler watches from outside, it gets the marks and the reply is empty. Raises Unavailable without a GPU,
+    without cupti-python, or where the driver refuses to trace.
     """
     if implementation.device == "cpu":
         raise Unavailable("device activities are traced on GPUs only; on the CPU there are none to record")
+    if is_watched():
+        return mark_invocations(implementation, invocations)
     recorder = _the_recorder()
     with recorder:
         _invoke(implementation)
