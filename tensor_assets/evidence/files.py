@@ -154,6 +154,8 @@ class LocalFiles:
         if path in self._durable and path.is_dir():
             return path
         if not path.is_dir():
+            if path.exists():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
             self._folder(path.parent)
             path.mkdir(exist_ok=True)
             _sync_folder(path.parent)

@@ -37,16 +37,17 @@ def worth_compressing(media_type: str, size: int) -> bool:
     return text and size >= COMPRESS_FROM
 
 
-def write(source: BinaryIO, target: BinaryIO, compress: int | None) -> tuple[str, int]:
-    """Copy ``source`` to ``target``, compressed and sealed where ``compress`` gives its size in bytes. ``target`` must
-    be seekable then. Returns SHA-256 and size of the content."""
-    if compress is None:
+def write(source: BinaryIO, target: BinaryIO, compress: bool) -> tuple[str, int]:
+    """Copy ``source`` to ``target``, compressed and sealed if asked; ``target`` must be seekable then. Returns SHA-256
+    and size of the content."""
+    if not compress:
         return _copy(source, target)
     target.write(bytes(_SEAL_BYTES))
     sealed = _Hashing(target)
-    compressor = zstandard.ZstdCompressor(level=3, write_content_size=True)
-    with compressor.stream_writer(sealed, size=compress, closefd=False) as writer:  # type: ignore[arg-type]
-        digest, length = _copy(source, writer)
+    # No context manager: leaving it would finish the frame, and hide that the disk is full.
+    writer = zstandard.ZstdCompressor(level=3).stream_writer(sealed, closefd=False)  # type: ignore[arg-type]
+    digest, length = _copy(source, writer)
+    writer.flush(zstandard.FLUSH_FRAME)
     target.seek(0)
     target.write(_SEAL_HEAD + sealed.hash.digest())
     return digest, length

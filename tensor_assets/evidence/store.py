@@ -200,7 +200,7 @@ class EvidenceStore:
         paths = (object_path(sha256, compressed) for compressed in (False, True))
         return next((path for path in paths if self.files.exists(path)), None)
 
-    def keep(self, stream: BinaryIO, sha256: str, size: int, compress: bool) -> bool:
+    def keep(self, stream: BinaryIO, sha256: str, compress: bool) -> bool:
         """Keep content that came from elsewhere; False where it was here. The caller holds the lock. Raises
         EvidenceDamaged, and keeps nothing, unless it hashes to ``sha256``."""
         if self._kept(sha256):
@@ -208,7 +208,7 @@ class EvidenceStore:
         staged = self.files.stage()
         try:
             with unwritable(f"store {self.url}"):
-                found, _ = objects.write(stream, staged.file, size if compress else None)
+                found, _ = objects.write(stream, staged.file, compress)
             if found != sha256:
                 raise EvidenceDamaged(f"sha256:{sha256[:12]}… arrived as sha256:{found[:12]}…")
             self._begin()
@@ -242,7 +242,7 @@ class EvidenceStore:
         staged = self.files.stage()
         try:
             with unwritable(f"store {self.url}"):
-                sha256, length = objects.write(source, staged.file, size if compressed else None)
+                sha256, length = objects.write(source, staged.file, compressed)
             with self.files.locked(exclusive=False):
                 if not self._kept(sha256):
                     self._begin()

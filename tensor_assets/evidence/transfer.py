@@ -108,7 +108,7 @@ def _copy_records(store: EvidenceStore, selection: Selection, body: BinaryIO) ->
         data = store.load_bytes(entry)
         compressed = objects.worth_compressing(media.JSON, len(data))
         packed = io.BytesIO()
-        objects.write(io.BytesIO(data), packed, len(data) if compressed else None)
+        objects.write(io.BytesIO(data), packed, compressed)
         packed.seek(0)
         yield Member(
             sha256=id,
@@ -192,7 +192,7 @@ def _keep_evidence(store: EvidenceStore, file: BinaryIO, places: list[Placed], w
     for place in places:
         member = place.member
         content = cast("BinaryIO", _Pieces(bundle.content(file, place)))
-        if store.keep(content, member.sha256, member.bytes, member.compressed):
+        if store.keep(content, member.sha256, member.compressed):
             written.append(object_path(member.sha256, member.compressed))
     return len(written)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +11,7 @@ _ATTACKS: dict[str, list[int]] = {}
 
 
 @pytest.fixture
-def tally() -> Iterator[Tally]:
+def tally() -> Tally:
     """``tally(attack, tried, caught)``: count, and fail unless everything tried was caught."""
 
     def count(attack: str, tried: int, caught: int) -> None:
@@ -21,7 +21,7 @@ def tally() -> Iterator[Tally]:
         assert tried > 0, f"{attack}: nothing was tried"
         assert caught == tried, f"{attack}: {caught} of {tried} caught"
 
-    yield count
+    return count
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
