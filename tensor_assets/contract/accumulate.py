@@ -11,6 +11,8 @@ from tensor_assets.contract.floats import Array, Float64
 
 Rounding = Callable[[Array], Array]
 
+_SUBNORMAL = np.float32(0.75)
+
 
 def accumulated(op: Op, parts: Sequence[Float64], rounding: Rounding) -> Float64:
     """Sums of a matmul, sum or mean (before its division): each partial sum is rounded by ``rounding``, an FP32 map."""
@@ -33,7 +35,13 @@ def f32(values: Array) -> Array:
 
 
 def f16(values: Array) -> Array:
-    return values.astype(np.float16).astype(np.float32)
+    """FP32 rounded to nearest even in FP16, by its bits: a cast and back takes ten times as long."""
+    bits = values.view(np.uint32)
+    normal = (bits + (np.uint32(0x0FFF) + ((bits >> np.uint32(13)) & np.uint32(1)))) & np.uint32(0xFFFFE000)
+    subnormal = (values + _SUBNORMAL) - _SUBNORMAL  # a sum in [1/2, 1) has the spacing of FP16 subnormals, 2**-24
+    size = np.abs(values)
+    result = np.where(size < np.float32(2.0**-14), subnormal, normal.view(np.float32))
+    return np.where(size >= np.float32(65520.0), np.copysign(np.float32(np.inf), values), result)
 
 
 def bf16(values: Array) -> Array:

@@ -17,12 +17,13 @@ from tensor_assets.contract.fixtures import BuiltFixture
 from tensor_assets.contract.floats import Array
 from tensor_assets.contract.mistakes import mistakes, wrong_part
 from tensor_assets.contract.oracle import evaluate
-from tensor_assets.contract.rows import Entangled, take_rows
+from tensor_assets.contract.rows import Entangled, take
 from tensor_assets.contract.verdicts import form_of
-from tensor_assets.contract.violations import violations
+from tensor_assets.contract.violations import Violation, violations
 
 _ROWS = 8  # of a fixture, compared with each violation
 _FIXTURES = 4
+_CERTAIN = 0.98  # explained share from which nothing else is tried
 _NAMED = 0.5  # explained share from which a violation is named
 _REFUTING = 0.02  # coverage from which a passed fixture says that it was not this violation
 
@@ -49,28 +50,43 @@ def diagnose(
     exact = [(fixture, arrays) for fixture, arrays in comparable if fixture.exact and arrays is not None]
     if not exact:
         return Diagnosis("", None)
-    whole = _whole_mistake(program, exact)
-    if whole.name:
-        return whole
     tiles = [_tile(program, fixture, arrays) for fixture, arrays in exact[:_FIXTURES]]
-    best = Diagnosis("", None)
-    names = [violation.name for violation in violations(program)]
-    for index, violation in enumerate(violations(program)):
+    broken = _violation(program, tiles, passed)
+    if (broken.share or 0.0) >= _CERTAIN:
+        return broken
+    mistaken = _mistake(program, exact)
+    if mistaken.name:
+        return mistaken
+    return broken if (broken.share or 0.0) >= _NAMED else Diagnosis("", broken.share)
+
+
+def _violation(program: Program, tiles: Sequence[_Tile], passed: Sequence[BuiltFixture]) -> Diagnosis:
+    """The violation that explains the largest share; all of its places where several explain it equally."""
+    best: list[Violation] = []
+    most = 0.0
+    known = violations(program)
+    for violation in known:
         if any(fixture.coverage.get(violation.title, 0.0) >= _REFUTING for fixture in passed):
             continue
         share = _explained(tiles, [violation.outputs(tile.program, tile.inputs) for tile in tiles])
-        if share > (best.share or 0.0):
-            several = names.count(names[index]) > 1
-            best = Diagnosis(violation.title if several else violation.name, share)
-    return best if best.share is not None and best.share >= _NAMED else Diagnosis("", best.share)
+        if share > most:
+            best, most = [violation], share
+        elif best and share == most and violation.name == best[0].name:
+            best.append(violation)
+    if not best:
+        return Diagnosis("", None)
+    name = best[0].name
+    alone = [violation.name for violation in known].count(name) == len(best)
+    places = " or ".join(", ".join(violation.ops) for violation in best)
+    return Diagnosis(name if alone else f"{name}: {places}", most)
 
 
-def _whole_mistake(program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> Diagnosis:
-    """A mistake of indices or tiles: recognized on whole outputs, where violations of rounding are told on rows."""
+def _mistake(program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> Diagnosis:
+    """A mistake of indices or tiles, recognized on whole outputs: its rows need not be alike."""
+    tiles = [_Tile(program, fixture.inputs, arrays, fixture.reference) for fixture, arrays in wrong[:_FIXTURES]]
     for name, outputs in mistakes(program).items():
-        tiles = [_Tile(program, fixture.inputs, arrays, fixture.reference) for fixture, arrays in wrong[:_FIXTURES]]
         share = _explained(tiles, [outputs(tile.inputs, tile.right) for tile in tiles])
-        if share >= 0.99:
+        if share >= _CERTAIN:
             return Diagnosis(name, share)
     parts = {
         wrong_part(arrays[name], fixture.reference[name])
@@ -92,7 +108,7 @@ def _tile(program: Program, fixture: BuiltFixture, arrays: Mapping[str, Array]) 
     different = sum(_per_row(arrays[name] != fixture.reference[name]) for name in program.outputs)
     rows = np.sort(np.argsort(-np.asarray(different), kind="stable")[:_ROWS])
     try:
-        cut, inputs = take_rows(program, fixture.inputs, [int(row) for row in rows])
+        cut, inputs = take(program, fixture.inputs, [int(row) for row in rows])
     except Entangled:
         return _Tile(program, fixture.inputs, arrays, fixture.reference)
     return _Tile(cut, inputs, {name: arrays[name][..., rows, :] for name in arrays}, evaluate(cut, inputs))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from tensor_worker.program import Op, Program
 
@@ -9,20 +11,27 @@ from tensor_assets.contract.draws import Draws
 from tensor_assets.contract.enclosure import enclose
 from tensor_assets.contract.floats import Array, Float64, rounded, stored
 from tensor_assets.contract.grids import NotExact
-from tensor_assets.contract.oracle import by_contract
+from tensor_assets.contract.oracle import Values, by_contract
 from tensor_assets.contract.recipes import Recipe
-from tensor_assets.contract.rows import Entangled, row_axes, with_rows
+from tensor_assets.contract.rows import Entangled, carrying_axes, resized, taken
 
 # Rows drawn for each row that is needed, where only unambiguous ones are kept.
 _CANDIDATES = (2, 6)
 
 
-def draw(program: Program, recipe: Recipe, key: str) -> dict[str, Array]:
+class Drawn(NamedTuple):
+    """The inputs, and every value of the program as the oracle has it: later inputs are fitted to earlier values."""
+
+    inputs: dict[str, Array]
+    values: Values
+
+
+def draw(program: Program, recipe: Recipe, key: str) -> Drawn:
     """Inputs of ``program`` by ``recipe``; ``key`` names the stream of numbers."""
     return _Drawing(program, recipe, key).finish()
 
 
-def draw_decided(program: Program, recipe: Recipe, key: str) -> dict[str, Array]:
+def draw_decided(program: Program, recipe: Recipe, key: str) -> Drawn:
     """As ``draw``, but where FP32 interior values meet a boundary, rows are kept whose every result is unambiguous.
 
     Raises NotExact if no row is, or the program's rows depend on each other.
@@ -45,13 +54,13 @@ class _Drawing:
         self._values: dict[str, Float64] = {name: array.astype(np.float64) for name, array in self._inputs.items()}
         self._rights: dict[str, list[Float64]] = {}
 
-    def finish(self) -> dict[str, Array]:
+    def finish(self) -> Drawn:
         for op in self._program.ops:
             if op.op == "transpose" and self._missing(str(op.of[0])):
                 continue  # the op that reads the transposed value says what is needed
             self._provide(op)
             self._compute(op)
-        return {value.name: self._inputs[value.name] for value in self._program.inputs}
+        return Drawn({value.name: self._inputs[value.name] for value in self._program.inputs}, self._values)
 
     def _provide(self, op: Op) -> None:
         missing = [part for part in op.of if isinstance(part, str) and self._missing(part)]
@@ -150,12 +159,12 @@ def _rowwise_head(program: Program) -> Program | None:
 def _decided_rows(head: Program, recipe: Recipe, key: str, factor: int) -> dict[str, Array] | None:
     """Inputs of ``head`` made of rows whose outputs have one legal value; repeated where there are too few."""
     try:
-        axes = row_axes(head)
+        axes = carrying_axes(head)
         count = head.value(head.outputs[0]).shape[-2]
-        tall = with_rows(head, max(factor * count, 64))
+        tall = resized(head, max(factor * count, 64))
     except Entangled as reason:
         raise NotExact(str(reason)) from None
-    inputs = draw(tall, recipe, key)
+    inputs = draw(tall, recipe, key).inputs
     values = enclose(tall, inputs, recipe.margin_ulp).values
     decided = np.ones(tall.value(tall.outputs[0]).shape[-2], bool)
     for name in tall.outputs:
@@ -165,8 +174,4 @@ def _decided_rows(head: Program, recipe: Recipe, key: str, factor: int) -> dict[
     if len(rows) < min(count, factor * count // 16 + 1):
         return None
     rows = np.resize(rows, count)
-    return {name: _rows_of(array, axes[name], rows) for name, array in inputs.items()}
-
-
-def _rows_of(array: Array, axis: int | None, rows: Array) -> Array:
-    return array if axis is None else np.take(array, rows, axis=axis)
+    return {name: taken(array, axes[name], rows.tolist()) for name, array in inputs.items()}

@@ -91,16 +91,16 @@ def _result(op: Op, parts: list[Interval], bounds: list[Bound]) -> Interval:
 def _contracted(op: Op, left: Interval, right: Interval, bounds: list[Bound]) -> Interval:
     if left.point and right.point:
         steps = exact.steps(left.low, right.low)
-        middle = exact.contract(left.low, right.low)
         if steps < exact.EXACT_32:
             bounds.append(Bound(op=op.name, steps=steps))
+            middle = left.low @ right.low + 0.0  # exact by the same proof
             return Interval(middle, middle)
-        magnitude = np.abs(left.low) @ np.abs(right.low)
-        return _around(middle, _accumulation(left.low.shape[-1]) * magnitude)
+        magnitude = exact.contract(np.abs(left.low), np.abs(right.low))
+        return _around(exact.contract(left.low, right.low), _accumulation(left.low.shape[-1]) * magnitude)
     a, da = _middle(left)
     b, db = _middle(right)
-    magnitude = (np.abs(a) + da) @ (np.abs(b) + db)
-    spread = magnitude - np.abs(a) @ np.abs(b) if not right.point else da @ np.abs(b)
+    spread = exact.contract(da, np.abs(b) + db) + exact.contract(np.abs(a), db)
+    magnitude = spread + exact.contract(np.abs(a), np.abs(b))
     return _around(exact.contract(a, b), spread + (_accumulation(a.shape[-1]) + 2.0**-42) * magnitude)
 
 
@@ -139,20 +139,23 @@ def _added(op: Op, parts: list[Interval]) -> Interval:
     left, right = parts
     if op.op == "sub":
         right = Interval(-right.low, -right.low) if right.point else Interval(-right.high, -right.low)
-    low = _sum_toward(left.low, right.low, -np.inf)
     if left.point and right.point:
-        high = _sum_toward(left.low, right.low, np.inf)
-        return Interval(low, low) if np.array_equal(low, high) else Interval(low, high)
-    return Interval(low, _sum_toward(left.high, right.high, np.inf))
+        total, error = _sum_and_error(left.low, right.low)
+        return Interval(total, total) if not error.any() else _around_sum(total, error)
+    low, high = _sum_and_error(left.low, right.low), _sum_and_error(left.high, right.high)
+    return Interval(_around_sum(*low).low, _around_sum(*high).high)
 
 
-def _sum_toward(a: Float64, b: Float64, direction: float) -> Float64:
-    """a + b rounded toward ``direction`` in FP64: the rounding error of a sum is itself a value (Knuth's TwoSum)."""
+def _sum_and_error(a: Float64, b: Float64) -> tuple[Float64, Float64]:
+    """The FP64 sum, and what its rounding lost (Knuth's TwoSum)."""
     total = a + b
     part = total - a
-    error = (a - (total - part)) + (b - part)
-    beyond = error < 0 if direction < 0 else error > 0
-    return np.where(beyond, np.nextafter(total, direction), total) if beyond.any() else total
+    return total, (a - (total - part)) + (b - part)
+
+
+def _around_sum(total: Float64, error: Float64) -> Interval:
+    low = np.where(error < 0, np.nextafter(total, -np.inf), total)
+    return Interval(low, np.where(error > 0, np.nextafter(total, np.inf), total))
 
 
 def _multiplied(op: Op, parts: list[Interval]) -> Interval:

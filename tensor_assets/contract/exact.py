@@ -25,21 +25,21 @@ _LN2_LOW = float.fromhex("0x1.efa39ef35793cp-33")
 
 def grid(values: Float64) -> float:
     """The largest power of two that divides every element (1 where all are zero). Elements must be finite."""
-    return float(grids(values.reshape(1, -1)).item()) if values.size else 1.0
+    return float(grids(values.reshape(-1)).item()) if values.size else 1.0
 
 
-def grids(values: Float64) -> Float64:
-    """As ``grid``, for each row alone (the last axis is kept with length one)."""
+def grids(values: Float64, axis: int = -1) -> Float64:
+    """As ``grid``, for each row (or along another axis) alone; the axis is kept with length one."""
     scaled = values * (1 / _F16_GRID)
     if np.abs(scaled).max(initial=0.0) < 2.0**62:
         integers = scaled.astype(np.int64)
         if np.array_equal(integers, scaled):
-            joined = np.bitwise_or.reduce(integers, axis=-1, keepdims=True)
+            joined = np.bitwise_or.reduce(integers, axis=axis, keepdims=True)
             return np.where(joined == 0, 1.0, (joined & -joined).astype(np.float64) * _F16_GRID)
     fraction, exponent = np.frexp(values)
     integers = np.ldexp(fraction, 53).astype(np.int64)
     lowest = np.ldexp((integers & -integers).astype(np.float64), exponent - 53)
-    smallest = np.where(values == 0, np.inf, lowest).min(axis=-1, keepdims=True)
+    smallest = np.where(values == 0, np.inf, lowest).min(axis=axis, keepdims=True)
     return np.where(np.isinf(smallest), 1.0, smallest)
 
 
@@ -47,9 +47,13 @@ def steps(left: Float64, right: Float64) -> float:
     """Largest sum of |products| of ``left @ right``, in units of its own products' grid.
 
     Below 2**24 every FP32 partial sum, in any order and grouping, is a multiple of that grid that FP32 represents, so
-    every order returns the same bits; an accumulator that truncates has nothing to truncate.
+    every order returns the same bits; an accumulator that truncates has nothing to truncate. The sums themselves are
+    taken in FP32: they are of positive integers, so they are exact up to 2**24, and once there they stay there.
     """
-    return float((np.abs(left) @ np.abs(right) / (grids(left) * grids(right.T).T)).max(initial=0.0))
+    with np.errstate(over="ignore"):
+        rows = (np.abs(left) / grids(left)).astype(np.float32)
+        columns = (np.abs(right) / grids(right, axis=0)).astype(np.float32)
+        return float((rows @ columns).max(initial=0.0))
 
 
 def sum_steps(values: Float64) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -10,11 +12,11 @@ import numpy as np
 from tensor_worker.program import Program
 
 from tensor_assets.contract.arrays import hash_arrays
-from tensor_assets.contract.drawing import draw, draw_decided
+from tensor_assets.contract.drawing import Drawn, draw, draw_decided
 from tensor_assets.contract.enclosure import Enclosed, enclose
 from tensor_assets.contract.floats import Array, stored
 from tensor_assets.contract.grids import FAMILY, Exact, Grid, Levels, NotExact, Ties
-from tensor_assets.contract.oracle import evaluate
+from tensor_assets.contract.oracle import evaluate, outputs_of
 from tensor_assets.contract.recipes import (
     Cancellation,
     ProductAccumulation,
@@ -23,12 +25,15 @@ from tensor_assets.contract.recipes import (
     Structured,
     Zeros,
 )
-from tensor_assets.contract.rows import Entangled, take_rows
+from tensor_assets.contract.rows import COLUMNS, ROWS, Entangled, take
 from tensor_assets.contract.violations import violations
 from tensor_assets.records import Bound
 
-# Rows on which coverage is measured: rows are alike by construction, and eight hold thousands of elements.
-_COVERAGE_ROWS = 8
+# Rows and columns on which coverage is measured: they are alike by construction.
+_COVERED = {ROWS: 8, COLUMNS: 256}
+# Fixtures built at once: each holds some ten FP64 arrays.
+_THREADS = 2
+
 # Where rows are drawn and kept, the grids of contraction operands have no part.
 _WHERE_ROWS_ARE_KEPT = ("", "subnormal")
 _LOWERED = (1.0, 2.0**-4, 2.0**-8, 2.0**-12)
@@ -67,8 +72,9 @@ def build_fixtures(program: Program, names: Iterable[str] | None = None, seed: i
     unknown = (wanted or set()) - set(makers)
     if unknown:
         raise ValueError(f"{program.workload} has no fixture {sorted(unknown)[0]!r} (have: {', '.join(makers)})")
-    built = [maker(seed) for name, maker in makers.items() if wanted is None or name in wanted]
-    return tuple(fixture for fixture in built if fixture is not None)
+    chosen = [maker for name, maker in makers.items() if wanted is None or name in wanted]
+    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the lock; each fixture has its own stream of numbers
+        return tuple(fixture for fixture in pool.map(lambda maker: maker(seed), chosen) if fixture is not None)
 
 
 def fixture_names(program: Program) -> tuple[str, ...]:
@@ -136,8 +142,8 @@ def _has_chain(program: Program) -> bool:
 
 def _plain(program: Program, name: str, recipe: Recipe) -> Maker:
     def make(seed: int) -> BuiltFixture:
-        inputs = draw(program, recipe, f"{program.workload}/{program.shape}/{name}/{seed}")
-        return _built(program, name, seed, inputs, recipe.summary)
+        drawn = draw(program, recipe, f"{program.workload}/{program.shape}/{name}/{seed}")
+        return _built(program, name, seed, drawn, recipe.summary)
 
     return make
 
@@ -147,10 +153,10 @@ def _exact(program: Program, name: str, recipes: list[Exact]) -> Maker:
         for recipe in recipes:
             key = f"{program.workload}/{program.shape}/{name}/{seed}"
             try:
-                inputs = draw_decided(program, recipe, key)
+                drawn = draw_decided(program, recipe, key)
             except NotExact:
                 return None
-            built = _built(program, name, seed, inputs, recipe.summary, recipe.margin_ulp)
+            built = _built(program, name, seed, drawn, recipe.summary, recipe.margin_ulp)
             if built.exact and _serves(name, built):
                 return built
         return None
@@ -168,10 +174,8 @@ def _serves(name: str, built: BuiltFixture) -> bool:
     return any(np.mean((size > 0) & (size < 2.0**-14)) >= 0.2 for size in sizes)
 
 
-def _built(
-    program: Program, name: str, seed: int, inputs: dict[str, Array], recipe: str, margin_ulp: float = 0.0
-) -> BuiltFixture:
-    reference = evaluate(program, inputs)
+def _built(program: Program, name: str, seed: int, drawn: Drawn, recipe: str, margin_ulp: float = 0.0) -> BuiltFixture:
+    inputs, reference = drawn.inputs, outputs_of(program, drawn.values)
     enclosed = enclose(program, inputs, margin_ulp)
     proven = margin_ulp > 0 or {bound.op for bound in enclosed.bounds} >= _accumulating(program)
     exact = proven and all(_one_value(enclosed, name, reference[name]) for name in program.outputs)
@@ -205,12 +209,12 @@ def _ends(program: Program, enclosed: Enclosed, end: int) -> dict[str, Array]:
 
 
 def _coverage(program: Program, inputs: Mapping[str, Array]) -> dict[str, float]:
-    """Share of elements that each violation changes, of the output it changes most, on the first rows."""
-    try:
-        rows = range(min(_COVERAGE_ROWS, program.value(program.outputs[0]).shape[-2]))
-        cut, some = take_rows(program, inputs, rows)
-    except Entangled:
-        cut, some = program, dict(inputs)
+    """Share of elements that each violation changes, of the output it changes most, on the first rows and columns."""
+    cut, some = program, dict(inputs)
+    for along, count in _COVERED.items():
+        with suppress(Entangled):
+            size = cut.value(cut.outputs[0]).shape[along]
+            cut, some = take(cut, some, range(min(count, size)), along)
     right = evaluate(cut, some)
     return {violation.title: _changed(violation.outputs(cut, some), right) for violation in violations(cut)}
 

@@ -1,4 +1,4 @@
-"""Some rows of a program: the same program on fewer rows of its outputs, where its rows do not depend on each other."""
+"""Some rows or columns of a program: the same program on a part of its outputs, where the parts are independent."""
 
 from __future__ import annotations
 
@@ -14,21 +14,29 @@ from tensor_assets.contract.inference import result_dims
 Array = NDArray[Any]
 Axes = dict[str, int | None]
 
+ROWS, COLUMNS = -2, -1
+
 
 class Entangled(Exception):
-    """The program's output rows depend on each other: it cannot be cut."""
+    """The program's output rows (or columns) depend on each other: it cannot be cut there."""
 
 
-def take_rows(program: Program, inputs: Mapping[str, Array], rows: Sequence[int]) -> tuple[Program, dict[str, Array]]:
-    """The program and its inputs for the given output rows, in that order. Raises Entangled."""
-    axes = row_axes(program)
-    cut = {name: _taken(array, axes.get(name), rows) for name, array in inputs.items()}
-    return with_rows(program, len(rows)), cut
+def take(
+    program: Program, inputs: Mapping[str, Array], places: Sequence[int], along: int = ROWS
+) -> tuple[Program, dict[str, Array]]:
+    """The program and its inputs for the given output rows (or columns), in that order. Raises Entangled."""
+    axes = carrying_axes(program, along)
+    cut = {name: taken(array, axes.get(name), places) for name, array in inputs.items()}
+    return resized(program, len(places), along), cut
 
 
-def with_rows(program: Program, count: int) -> Program:
-    """The program with ``count`` output rows. Raises Entangled."""
-    axes = row_axes(program)
+def taken(array: Array, axis: int | None, places: Sequence[int]) -> Array:
+    return array if axis is None else np.take(array, np.asarray(places), axis=axis)
+
+
+def resized(program: Program, count: int, along: int = ROWS) -> Program:
+    """The program with ``count`` output rows (or columns). Raises Entangled."""
+    axes = carrying_axes(program, along)
     shapes: dict[str, tuple[int, ...]] = {}
     inputs: list[Value] = []
     for value in program.inputs:
@@ -50,17 +58,17 @@ def with_rows(program: Program, count: int) -> Program:
     )
 
 
-def row_axes(program: Program) -> Axes:
+def carrying_axes(program: Program, along: int = ROWS) -> Axes:
     """For each value the axis that carries the outputs' rows (counted from the end), None where all of it is needed.
 
-    Raises Entangled if a value is needed both by rows and as a whole.
+    Raises Entangled if a value is needed both in part and as a whole.
     """
     axes: Axes = {}
     for name in program.outputs:
         shape = program.value(name).shape
-        if len(shape) < 2 or shape[-2] != program.value(program.outputs[0]).shape[-2]:
+        if len(shape) < 2 or shape[along] != program.value(program.outputs[0]).shape[along]:
             raise Entangled(f"{name} has no rows in common with {program.outputs[0]}")
-        axes[name] = -2
+        axes[name] = along
     for op in reversed(program.ops):
         for index, part in enumerate(op.of):
             if isinstance(part, str):
@@ -85,10 +93,6 @@ def _operand_axis(program: Program, op: Op, index: int, axis: int | None) -> int
     shape = program.value(str(op.of[index])).shape
     carries = len(shape) >= -axis and (shape[axis] != 1 or op.shape[axis] == 1)
     return axis if carries else None
-
-
-def _taken(array: Array, axis: int | None, rows: Sequence[int]) -> Array:
-    return array if axis is None else np.take(array, np.asarray(rows), axis=axis)
 
 
 def _resized(shape: tuple[int, ...], axis: int | None, count: int) -> tuple[int, ...]:

@@ -152,11 +152,12 @@ def _splitting(names: tuple[str, ...]) -> Rule:
 def _interior(program: Program) -> list[Violation]:
     """An FP32 value that is stored in FP16. The maximum of FP16 values is one of them: nothing to lose."""
     exact = {value.name for value in program.inputs if value.dtype == "f16"}
+    products = _products(program)
     found: list[Violation] = []
     for op in program.ops:
         if op.dtype == "f16" or (op.op in MOVES and set(op.of) <= exact):
             exact.add(op.name)
-        elif op.name not in program.outputs:
+        elif op.name not in (*program.outputs, *products):
             summary = "an FP32 value is stored in FP16"
             found += _everywhere("interior rounded to FP16", [op.name], summary, _narrowing)
     return found
