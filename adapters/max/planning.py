@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tensor_worker.artifacts import Buffer, Launch, Plan
+from tensor_worker.artifacts import Buffer, Launch, LaunchKind, Plan
 from tensor_worker.program import Program
 
 from .machine import Kernel, RoutineCode
@@ -149,7 +149,7 @@ class _Owners:
 
 def _observed(activity: Observed, invocation: Invocation, owners: _Owners) -> tuple[Launch, int | None]:
     if activity.kind != "kernel":
-        kind = "memset" if activity.kind == "memset" else "memcpy"
+        kind: LaunchKind = "memset" if activity.kind == "memset" else "memcpy"
         return Launch(kind=kind, name=activity.name, parameters={"bytes": activity.bytes}), None
     if owned := owners.kernel(activity.name):
         index, kernel = owned

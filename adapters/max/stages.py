@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def write_dumps(dump_dir: Path, dumps: Dumps) -> list[Stage]:
     return [*stages, mojo]
 
 
-def machine_text(codes: list[RoutineCode], gpu: bool) -> str:
+def machine_text(codes: Sequence[RoutineCode], gpu: bool) -> str:
     """SASS of every compiled kernel, or the disassembly of what each routine reaches on the host."""
     if not gpu:
         return "\n".join(code.text for code in codes)
@@ -77,7 +78,7 @@ def machine_text(codes: list[RoutineCode], gpu: bool) -> str:
     return "\n".join(kernels.values())
 
 
-def write_machine(dump_dir: Path, codes: list[RoutineCode], gpu: bool) -> Stage:
+def write_machine(dump_dir: Path, codes: Sequence[RoutineCode], gpu: bool) -> Stage:
     language: Language = "sass" if gpu else "asm"
     produced_by = "nvdisasm, of the cubins in MAX's object" if gpu else "capstone, of MAX's relocatable object"
     title = "SASS of the compiled kernels" if gpu else "Host code that the routines reach"
