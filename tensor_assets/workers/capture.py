@@ -169,12 +169,10 @@ def _run_fixtures(
         found.admission = Admission(admitted=None, reason=f"compiled for {task.target}, never run")
         return ()
     again = [fixture for fixture in task.fixtures if fixture.exact][:1]
-    answers = []
-    for index, fixture in enumerate([*task.fixtures, *again]):
-        progress(f"{task.title}: running fixture {fixture.name}")
-        with found.costing("run"):
-            answers.append(_run_fixture(fixture, index, worker, folder, found))
-    return answers
+    fixtures = [*task.fixtures, *again]
+    progress(f"{task.title}: running {len(fixtures)} fixtures")
+    with found.costing("run"):
+        return [_run_fixture(fixture, index, worker, folder, found) for index, fixture in enumerate(fixtures)]
 
 
 def _run_fixture(fixture: BuiltFixture, index: int, worker: Worker, folder: WorkerFolder, found: _Findings) -> Answer:
