@@ -34,6 +34,7 @@ class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: tuple[SystemTool, ...] = ()
     order: int = 100
     worker_variable: str = ""
+    worker_version: str = ""
     variables: dict[str, str] = {}
 
 
@@ -50,6 +51,7 @@ class AdapterFolder(msgspec.Struct, frozen=True, kw_only=True):
     companions: tuple[str, ...] = ()  # distributions that are upgraded together with it
     system: tuple[SystemTool, ...] = ()
     worker_variable: str = ""  # environment variable that may name an executable serving in the kit's place
+    worker_version: str = ""  # the one version such an executable must report; empty for any
     variables: dict[str, str] = {}  # set for every worker of this compiler
 
     @property

@@ -37,6 +37,11 @@ def censored(what: str, limit: str) -> WorkerFailed:
     return WorkerFailed(Outcome(status="censored", reason=f"no answer to {what} within {limit}"))
 
 
+def wrong_version(name: str, found: str, wanted: str) -> WorkerFailed:
+    reason = f"the worker named for {name} was built from {found or 'no version'}, wanted is {wanted}"
+    return WorkerFailed(Outcome(status="unavailable", reason=reason, remedy=f"build it from {wanted}"))
+
+
 def ended(what: str, returncode: int | None) -> WorkerFailed:
     """The process ended, or closed its stdout, instead of answering ``what``. Negative codes are signals."""
     if returncode is None:

@@ -33,6 +33,7 @@ def worker_for(
         name=name or adapter.name,
         deadline=deadline,
         lifetime=lifetime,
+        version=adapter.worker_version if _named(adapter, environ) else "",
     )
 
 
@@ -40,6 +41,11 @@ def worker_command(
     adapter: AdapterFolder, environment: Environment, environ: Mapping[str, str] = os.environ
 ) -> tuple[str, ...]:
     """The kit in the compiler's environment, or the executable that the adapter's own variable names."""
-    if adapter.worker_variable and environ.get(adapter.worker_variable):
-        return (environ[adapter.worker_variable],)
+    if named := _named(adapter, environ):
+        return (named,)
     return (str(environment.python), "-m", "tensor_worker", str(adapter.path))
+
+
+def _named(adapter: AdapterFolder, environ: Mapping[str, str]) -> str:
+    """The executable that somebody named to serve in the kit's place."""
+    return environ.get(adapter.worker_variable, "") if adapter.worker_variable else ""

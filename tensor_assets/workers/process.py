@@ -38,7 +38,7 @@ from tensor_worker.messages import (
 )
 
 from tensor_assets.progress import announce
-from tensor_assets.workers.failure import WorkerFailed, censored, crashed, ended, said
+from tensor_assets.workers.failure import WorkerFailed, censored, crashed, ended, said, wrong_version
 from tensor_assets.workers.log import LogPump
 from tensor_assets.workers.pipes import Ended, LinePipes, TooLong
 
@@ -62,7 +62,8 @@ _DECODER = msgspec.json.Decoder(Reply)
 class Worker:
     """A context manager; leaving it ends the process and whatever it started, however it is doing.
 
-    ``deadline`` is for one request, ``lifetime`` for all of them together, both in seconds.
+    ``deadline`` is for one request, ``lifetime`` for all of them together, both in seconds. A worker that greets with
+    another ``version`` than the one asked for, if one is, is unavailable.
     """
 
     def __init__(
@@ -75,9 +76,10 @@ class Worker:
         name: str = "",
         deadline: float = DEADLINE,
         lifetime: float | None = None,
+        version: str = "",
     ) -> None:
         self.name = name or Path(command[0]).name
-        self.log_path, self.deadline = log_path, deadline
+        self.log_path, self.deadline, self._version = log_path, deadline, version
         self.pid = 0  # of the worker itself: its main thread is the one that times
         self._command, self._cwd = tuple(command), cwd
         self._token = uuid.uuid4().hex
@@ -175,7 +177,7 @@ class Worker:
                 room -= len(line) + 1
                 reply = _decoded(line, what)
                 if not isinstance(reply, Progress):
-                    return _checked(reply, request, what)
+                    return self._wanted(_checked(reply, request, what))
                 announce(f"{self.name}: {reply.step}")
         except TimeoutError:
             limit = f"the {self._lifetime:g} s of its worker" if until == self._expires else f"{seconds:g} s"
@@ -184,6 +186,12 @@ class Worker:
             raise crashed(f"the worker sent more than {REPLY_BYTES >> 20} MiB in answer to {what}") from None
         except Ended:
             raise ended(what, self._wait(GRACE)) from None
+
+    def _wanted(self, reply: Reply) -> Reply:
+        """A worker fits one version of its compiler; another one's answers would be filed under the wrong name."""
+        if isinstance(reply, Greeting) and self._version and reply.version != self._version:
+            raise wrong_version(self.name, reply.version, self._version)
+        return reply
 
     def _wait(self, seconds: float) -> int | None:
         try:

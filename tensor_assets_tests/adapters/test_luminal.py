@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib
 import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -19,11 +20,20 @@ import pytest
 from egglog.bindings import EGraph
 from tensor_worker.adapter import Unavailable
 from tensor_worker.fingerprint import fingerprint
-from tensor_worker.messages import Compile
+from tensor_worker.messages import Compile, Hello
 
+from tensor_assets.workers.adapters import discover
+from tensor_assets.workers.environments import Environment
+from tensor_assets.workers.failure import WorkerFailed
+from tensor_assets.workers.isolation import WorkerFolder
+from tensor_assets.workers.launch import worker_for
 from tensor_assets_tests.workers.programs import WEIGHT_VIEW
 
 FOLDER = Path(__file__).parents[2] / "adapters" / "luminal"
+# A named worker brings its own everything; nothing of an environment is used.
+ENVIRONMENT = Environment(
+    python=Path("python"), hash="", lock_sha256="", python_version="", freeze={}, version="", toolchain={}
+)
 
 # The logical program of weight_view at 8 × 16 × 24, widened, with the rules that recognize its contraction.
 RULES = """
@@ -163,6 +173,37 @@ class TestWithoutLuminal:
         monkeypatch.setenv("TENSOR_ASSETS_LUMINAL_BUNDLE", str(tmp_path))
         with pytest.raises(Unavailable, match=r"refused: manifest.json: Expected `int`, got `str` - at `\$.seed`"):
             module("adapter").ADAPTER().greeting()
+
+
+class TestANamedWorker:
+    """An executable of the user's own, in any language: here a shell script that greets and says goodbye."""
+
+    @pytest.fixture
+    def greet(self, tmp_path):
+        def greet(version: str):
+            greeting = {"type": "hello", "protocol": 1, "compiler": "luminal", "version": version, "versions": {}}
+            greeting |= {"toolchain": {}, "variants": []}
+            script = tmp_path / "luminal-worker"
+            script.write_text(
+                f"#!/bin/sh\nread request\necho '{json.dumps(greeting)}'\nread request\necho '{{\"type\":\"bye\"}}'\n"
+            )
+            script.chmod(0o755)
+            adapter = discover(FOLDER.parent)["luminal"]
+            named = {"TENSOR_ASSETS_LUMINAL_WORKER": str(script), "PATH": os.environ["PATH"]}
+            with worker_for(adapter, ENVIRONMENT, WorkerFolder(tmp_path / "worker"), environ=named) as worker:
+                return worker.ask(Hello())
+
+        return greet
+
+    def test_it_serves_in_the_adapters_place(self, greet):
+        assert greet(module("adapter").PINNED_REVISION).compiler == "luminal"
+
+    def test_another_revision_is_refused(self, greet):
+        with pytest.raises(WorkerFailed) as failed:
+            greet("0123456789abcdef0123456789abcdef01234567")
+        assert failed.value.outcome.status == "unavailable"
+        assert "was built from 0123456789abcdef" in failed.value.outcome.reason
+        assert failed.value.outcome.remedy == f"build it from {module('adapter').PINNED_REVISION}"
 
 
 class TestImport:
