@@ -72,9 +72,9 @@ class PublicView:
     def why_private(self, evidence: Evidence) -> str:
         """Why this file is not shown, or "". Raises EvidenceMissing, EvidenceDamaged."""
         if evidence.private or evidence.sha256 in self._private_somewhere():
-            return "private: its record says so"
+            return "private"
         if media.is_private(evidence.media_type, evidence.name):
-            return f"private: {evidence.media_type} is not a type that is published"
+            return f"private by type ({evidence.media_type})"
         if evidence.sha256 not in self._reasons:
             self._reasons[evidence.sha256] = self._unclean(evidence)
         return self._reasons[evidence.sha256]
@@ -83,16 +83,16 @@ class PublicView:
         """Why this record cannot leave as it is, or "": its bytes are its identity, so it cannot leave cleaned."""
         _, counts = redact_record(record, self._store.identity)
         found = self._unsafe_key(record.key) or ", ".join(sorted(counts))
-        return f"withheld: {title(record)} holds {found}" if found else ""
+        return f"{title(record)} is withheld, since it holds {found}" if found else ""
 
     def _unclean(self, evidence: Evidence) -> str:
         data = self._store.read(evidence)
         if evidence.media_type == media.ARRAYS:
-            return "" if media.only_numbers(data) else "private: it holds more than arrays of numbers"
+            return "" if media.only_numbers(data) else "private, since it holds more than arrays of numbers"
         if b"\0" in data:
-            return "private: it is not text"
+            return "private, since it is no text"
         _, counts = redact(data.decode("utf-8", "surrogateescape"), self._store.identity)
-        return f"withheld: it holds {', '.join(sorted(counts))}" if counts else ""
+        return f"withheld, since it holds {', '.join(sorted(counts))}" if counts else ""
 
     def _unsafe_key(self, key: Key) -> str:
         """A key cannot be cleaned without becoming another one."""

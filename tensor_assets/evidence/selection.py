@@ -92,7 +92,7 @@ class Selection:
                     evidence.sha256, "not in the store it was exported from"
                 )
             elif self._filters.public_only and (reason := self._view.why_private(evidence)):
-                self.omitted[evidence.sha256] = reason
+                self.omitted[evidence.sha256] = f"{evidence.name} is {reason}"
             else:
                 self.evidence[evidence.sha256] = evidence
 
