@@ -133,7 +133,8 @@
     const figures = all("figure[data-chart]");
     if (!figures.length) return;
     const colour = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
-    const inks = { "#1a1b1e": "--ink", "#666a72": "--ink-3", "#e2e2dd": "--rule", "#d9d9d1": "--band", "#fdfdfb": "--paper" };
+    const inks = { "#1a1b1e": "--ink", "#666a72": "--ink-3", "#e2e2dd": "--rule", "#d9d9d1": "--band", "#fdfdfb": "--paper",
+      "#3d3a9c": "--kind-kernel", "#8785d1": "--kind-library", "#bdbcea": "--kind-memset", "#dddcf5": "--kind-memcpy" };
     const tinted = (spec) => JSON.parse(JSON.stringify(spec), (_, value) => inks[value] ? colour(inks[value]) : value);
     async function draw(figure) {
       const { chart, base } = figure.dataset;

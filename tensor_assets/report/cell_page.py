@@ -101,15 +101,17 @@ def _siblings(snapshot: Snapshot, configuration: Configuration, faces: dict[str,
 
 
 def _variants(snapshot: Snapshot, configuration: Configuration) -> list[dict[str, Any]]:
-    key = configuration.key
+    """The cell's configurations, each called by what tells it from the others."""
+    own = snapshot.of_cell(configuration.key.workload, configuration.key.compiler)
+    telling = [part for part in ("variant", "target", "shape") if len({getattr(c.key, part) for c in own}) > 1]
     return [
         {
             "c": other,
             "page": configuration_page(snapshot, other),
-            "label": f"{other.key.variant} · {other.key.target} · {other.key.shape}",
+            "label": " · ".join(getattr(other.key, part) for part in telling),
             "here": other is configuration,
         }
-        for other in snapshot.of_cell(key.workload, key.compiler)
+        for other in own
     ]
 
 

@@ -23,7 +23,8 @@ from tensor_assets.report.quantities import duration, percent, significant
 INK, QUIET, RULE, BAND, PAPER = "#1a1b1e", "#666a72", "#e2e2dd", "#d9d9d1", "#fdfdfb"
 FONT = "Segoe UI, Roboto, Helvetica Neue, Liberation Sans, Arial, sans-serif"
 KINDS = {"kernel": "generated kernel", "library": "library call", "memset": "memset", "memcpy": "copy"}
-KIND_COLOURS = {"kernel": "#0072B2", "library": "#E69F00", "memset": "#CC79A7", "memcpy": "#7A7A7A"}
+# One hue in four strengths: no kind may look like a compiler.
+KIND_COLOURS = {"kernel": "#3d3a9c", "library": "#8785d1", "memset": "#bdbcea", "memcpy": "#dddcf5"}
 BAND_SIGMAS = 2.0
 ROWS = "rows"
 CONFIG = {
@@ -77,11 +78,13 @@ def latency(timings: pd.DataFrame, workload: str, target: str, clock: str, faces
         base.mark_point(filled=True, size=64, opacity=1).encode(x=alt.X("median:Q"), color=_colour(data)),
         base.mark_text(align="left", dx=9, fontSize=11, color=INK).encode(x=alt.X("text_at:Q"), text="text:N"),
     )
-    title = _latency_title(rows, workload)
+    title = _latency_title(rows, workload, faces)
     subtitle = _latency_subtitle(rows, clock)
     spec = _finish(layers.properties(width=560, height=alt.Step(26)), data, title, subtitle)
     words = "; ".join(f"{row['label']} {row['text']}" for row in data)
-    return Chart(name=f"latency-{workload}-{target}", spec=spec, title=title, subtitle=subtitle, alternative=words)
+    return Chart(
+        name=f"latency-{workload}-{target}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
+    )
 
 
 def latency_overview(
@@ -112,9 +115,14 @@ def latency_overview(
         for row in _rows(rows)
     ]
     shown = [workload for workload in order if workload in set(rows.workload)]
+    titles = [face_of(name, faces).title for name in in_order(set(rows.compiler))]
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(
         y=alt.Y("workload:N", sort=shown, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
-        color=_colour(data, "compiler", legend=alt.Legend(title=None, orient="top", symbolStrokeWidth=0)),
+        color=_colour(
+            sorted(data, key=lambda row: titles.index(row["compiler"])),
+            "compiler",
+            legend=alt.Legend(title=None, orient="top", symbolStrokeWidth=0),
+        ),
         tooltip=[
             "workload:N",
             "compiler:N",
@@ -122,9 +130,11 @@ def latency_overview(
             alt.Tooltip("noise:N", title="A/A"),
         ],
     )
-    x = alt.X("median:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=alt.Scale(type="log", nice=False))
+    domain = [min(row["low"] for row in data) / 1.15, max(row["high"] for row in data) * 1.15]
+    scaled = alt.Scale(type="log", nice=False, domain=domain)
+    x = alt.X("median:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=scaled)
     layers = alt.layer(
-        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=alt.Scale(type="log")), x2="high:Q"),
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=scaled), x2="high:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(x=x),
     )
     title = _overview_title(rows, faces)
@@ -132,7 +142,7 @@ def latency_overview(
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
         _allocations(rows),
     ]
-    spec = _finish(layers.properties(width=620, height=alt.Step(20)), data, title, subtitle)
+    spec = _finish(layers.properties(width=500, height=alt.Step(20)), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
     return Chart(
         name=f"overview-{target}-{clock}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
@@ -169,7 +179,7 @@ def activities(
         alt.Chart(alt.NamedData(name=ROWS))
         .mark_bar(height=12, stroke=PAPER, strokeWidth=1)
         .encode(
-            x=alt.X("n:Q", stack="zero", title="activities", axis=alt.Axis(tickMinStep=1, format="d", tickCount=3)),
+            x=alt.X("n:Q", stack="zero", title="activities", axis=_whole_ticks(counted)),
             y=_activity_rows(order, titles, bool(workload)),
             color=color,
             order=alt.Order("rank:Q"),
@@ -183,7 +193,7 @@ def activities(
     if workload:
         spec = _finish(bars.properties(width=420, height=alt.Step(22)), data, title, subtitle)
     else:
-        wide = bars.properties(width=max(70, 620 // len(titles)), height=alt.Step(18)).facet(
+        wide = bars.properties(width=max(56, 500 // len(titles)), height=alt.Step(20)).facet(
             column=alt.Column("compiler:N", sort=titles, title=None), spacing=8
         )
         spec = _finish(wide, data, title, subtitle)
@@ -225,7 +235,7 @@ def _latency_rows(rows: pd.DataFrame, scale: float, faces: dict[str, Face]) -> l
         median = row.median_ns / scale
         data.append(
             {
-                "label": face.title if row.variant == "default" else f"{face.title} {row.variant}",
+                "label": _named(row, faces),
                 "colour": face.colour,
                 "median": median,
                 "low": row.process_low_ns / scale,
@@ -263,6 +273,13 @@ def _scale(medians: pd.Series[float]) -> tuple[float, str]:
     return {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}[unit], unit
 
 
+def _whole_ticks(counted: pd.DataFrame) -> alt.Axis:
+    """Ticks at whole activities only, as many as fit."""
+    most = int(counted.groupby(["workload", "compiler"]).n.sum().max())
+    step = max(1, math.ceil(most / 4))
+    return alt.Axis(values=list(range(0, most + step, step)), format="d")
+
+
 def _activity_rows(order: list[str], titles: list[str], single: bool) -> alt.Y:
     axis = alt.Axis(ticks=False, domain=False)
     if single:
@@ -270,33 +287,33 @@ def _activity_rows(order: list[str], titles: list[str], single: bool) -> alt.Y:
     return alt.Y("workload:N", sort=order, title=None, axis=axis)
 
 
-def _latency_title(rows: pd.DataFrame, workload: str) -> str:
+def _latency_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face]) -> str:
     ordered = rows.sort_values("median_ns")
     rest = list(_rows(ordered))
     first, last = rest[0], rest[-1]
     if len(ordered) == 1:
-        return f"{workload}: {_named(first)} takes {duration(first.median_ns)}"
-    tied = [_named(row) for row in rest if _within(first, row)]
+        return f"{workload}: {_named(first, faces)} takes {duration(first.median_ns)}"
+    tied = [_named(row, faces) for row in rest if _within(first, row)]
     leaders = f"{', '.join(tied)} lead within noise" if len(tied) > 1 else f"{tied[0]} leads"
     factor = significant(last.median_ns / first.median_ns, 2)
-    return f"{workload}: {leaders} at {duration(first.median_ns)}; {_named(last)} takes {factor}×"
+    return f"{workload}: {leaders} at {duration(first.median_ns)}; {_named(last, faces)} takes {factor}×"
 
 
 def _within(first: Any, row: Any) -> bool:
     noise = max((value for value in (first.noise, row.noise) if pd.notna(value)), default=0.0)
-    return bool(math.log(row.median_ns / first.median_ns) <= BAND_SIGMAS * noise)
+    return bool(math.log(row.median_ns / first.median_ns) <= BAND_SIGMAS * math.sqrt(2) * noise)
 
 
-def _named(row: Any) -> str:
-    return str(row.compiler if row.variant == "default" else f"{row.compiler} {row.variant}")
+def _named(row: Any, faces: dict[str, Face]) -> str:
+    title = face_of(row.compiler, faces).title
+    return title if row.variant == "default" else f"{title} {row.variant}"
 
 
-def _latency_subtitle(rows: pd.DataFrame, clock: str) -> str:
-    processes = int(rows.processes.sum())
-    return (
-        f"{rows.device.iloc[0]}, {clock} clock, warm, n = {processes} processes; line: range of process medians; "
-        f"band: ±{BAND_SIGMAS:g} A/A standard deviations"
-    )
+def _latency_subtitle(rows: pd.DataFrame, clock: str) -> list[str]:
+    return [
+        f"{rows.device.iloc[0]}, {clock} clock, warm, n = {int(rows.processes.sum())} processes",
+        f"dot: median of process medians; line: their range; band: ±{BAND_SIGMAS:g} A/A standard deviations",
+    ]
 
 
 def _overview_title(rows: pd.DataFrame, faces: dict[str, Face]) -> str:

@@ -11,7 +11,17 @@ from tensor_assets.records import Status
 
 ORDER = ("tinygrad", "luminal", "max", "inductor", "tvm", "eager", "triton")
 
-# Colour-blind safe (Okabe and Ito) on light and dark; an adapter says its own in adapter.json.
+# Okabe and Ito's colours, apart for colour-blind eyes on light and dark. The seven keep theirs in every chart, chip and
+# graph; a further compiler brings its own in adapter.json.
+COLOURS = {
+    "tinygrad": "#E69F00",
+    "luminal": "#CC79A7",
+    "max": "#0072B2",
+    "inductor": "#D55E00",
+    "tvm": "#009E73",
+    "eager": "#7A7A7A",
+    "triton": "#56B4E9",
+}
 FALLBACK_COLOUR = "#7A7A7A"
 
 MARKS: dict[Status, str] = {
@@ -56,12 +66,13 @@ class Face(msgspec.Struct, frozen=True, kw_only=True):
 def load_faces(adapters: Path) -> dict[str, Face]:
     """The face of every adapter folder that describes itself in an ``adapter.json``."""
     described = (json.loads(path.read_text()) for path in sorted(adapters.glob("*/adapter.json")))
-    return {face.name: face for face in (msgspec.convert(about, Face, strict=False) for about in described)}
+    faces = (msgspec.convert(about, Face) for about in described)
+    return {face.name: msgspec.structs.replace(face, colour=COLOURS.get(face.name, face.colour)) for face in faces}
 
 
 def face_of(name: str, faces: dict[str, Face]) -> Face:
     """``name``'s face; a compiler whose adapter is not here is shown by its bare name."""
-    return faces.get(name) or Face(name=name, title=name)
+    return faces.get(name) or Face(name=name, title=name, colour=COLOURS.get(name, FALLBACK_COLOUR))
 
 
 def in_order(names: set[str]) -> list[str]:

@@ -15,7 +15,14 @@ from tensor_assets.report.charts import Chart
 from tensor_assets.report.matrix import slug
 
 # Colours of a drawing become the page's own, so that one picture serves light and dark.
-INKS = {charts.INK: "ink", charts.QUIET: "ink-3", charts.RULE: "rule", charts.BAND: "band", charts.PAPER: "paper"}
+INKS = {
+    charts.INK: "ink",
+    charts.QUIET: "ink-3",
+    charts.RULE: "rule",
+    charts.BAND: "band",
+    charts.PAPER: "paper",
+    **{colour: f"kind-{kind}" for kind, colour in charts.KIND_COLOURS.items()},
+}
 
 
 class Figures:

@@ -53,9 +53,10 @@ class MatrixView(msgspec.Struct, frozen=True):
 
 
 def matrix_views(snapshot: Snapshot, faces: dict[str, Face]) -> list[MatrixView]:
-    """One matrix per target, real devices first. All share the same columns."""
+    """One matrix per target, the one with the most rows first. All share the same columns."""
     compilers = in_order({c.key.compiler for c in snapshot.configurations})
-    return [_view(snapshot, target, compilers, faces) for target in snapshot.targets()]
+    views = [_view(snapshot, target, compilers, faces) for target in snapshot.targets()]
+    return sorted(views, key=lambda view: -len(view.rows))
 
 
 def cell_page(workload: str, compiler: str) -> str:

@@ -14,7 +14,7 @@ from tensor_assets.report import charts, quantities
 from tensor_assets.report.cell_page import cell_context, configuration_page
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
-from tensor_assets.report.faces import Face, in_order, load_faces
+from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.figures import Figures, vega_bundle
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import matrix_views, shown_clock, slug, target_title, workload_page
@@ -147,8 +147,7 @@ class PageWriter:
         return figures
 
     def _face(self, configuration: Configuration) -> Face:
-        name = configuration.key.compiler
-        return self.faces.get(name) or Face(name=name, title=name)
+        return face_of(configuration.key.compiler, self.faces)
 
     def _compilers(self) -> list[str]:
         return in_order({c.key.compiler for c in self.snapshot.configurations})
