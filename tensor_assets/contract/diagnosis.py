@@ -16,7 +16,7 @@ from tensor_worker.program import Program
 from tensor_assets.contract.fixtures import BuiltFixture
 from tensor_assets.contract.floats import Array
 from tensor_assets.contract.mistakes import mistakes, wrong_part
-from tensor_assets.contract.oracle import evaluate
+from tensor_assets.contract.oracle import Values, execute, outputs_of
 from tensor_assets.contract.rows import Entangled, take
 from tensor_assets.contract.verdicts import form_of
 from tensor_assets.contract.violations import Violation, violations
@@ -36,8 +36,10 @@ class Diagnosis(NamedTuple):
 
 
 class _Tile(NamedTuple):
+    """Some rows of a fixture: the program on them, all its right values, what came back, what should have."""
+
     program: Program
-    inputs: Mapping[str, Array]
+    values: Values
     output: Mapping[str, Array]
     right: Mapping[str, Array]
 
@@ -68,7 +70,7 @@ def _violation(program: Program, tiles: Sequence[_Tile], passed: Sequence[BuiltF
     for violation in known:
         if any(fixture.coverage.get(violation.title, 0.0) >= _REFUTING for fixture in passed):
             continue
-        share = _explained(tiles, [violation.outputs(tile.program, tile.inputs) for tile in tiles])
+        share = _explained(tiles, [violation.outputs_from(tile.program, tile.values) for tile in tiles])
         if share > most:
             best, most = [violation], share
         elif best and share == most and violation.name == best[0].name:
@@ -83,9 +85,10 @@ def _violation(program: Program, tiles: Sequence[_Tile], passed: Sequence[BuiltF
 
 def _mistake(program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> Diagnosis:
     """A mistake of indices or tiles, recognized on whole outputs: its rows need not be alike."""
-    tiles = [_Tile(program, fixture.inputs, arrays, fixture.reference) for fixture, arrays in wrong[:_FIXTURES]]
+    some = wrong[:_FIXTURES]
+    tiles = [_Tile(program, {}, arrays, fixture.reference) for fixture, arrays in some]
     for name, outputs in mistakes(program).items():
-        share = _explained(tiles, [outputs(tile.inputs, tile.right) for tile in tiles])
+        share = _explained(tiles, [outputs(fixture.inputs, fixture.reference) for fixture, _ in some])
         if share >= _CERTAIN:
             return Diagnosis(name, share)
     parts = {
@@ -110,8 +113,9 @@ def _tile(program: Program, fixture: BuiltFixture, arrays: Mapping[str, Array]) 
     try:
         cut, inputs = take(program, fixture.inputs, [int(row) for row in rows])
     except Entangled:
-        return _Tile(program, fixture.inputs, arrays, fixture.reference)
-    return _Tile(cut, inputs, {name: arrays[name][..., rows, :] for name in arrays}, evaluate(cut, inputs))
+        return _Tile(program, execute(program, fixture.inputs), arrays, fixture.reference)
+    values = execute(cut, inputs)
+    return _Tile(cut, values, {name: arrays[name][..., rows, :] for name in arrays}, outputs_of(cut, values))
 
 
 def _per_row(different: Array) -> Array:

@@ -16,7 +16,7 @@ from tensor_assets.contract.drawing import Drawn, draw, draw_decided
 from tensor_assets.contract.enclosure import Enclosed, enclose
 from tensor_assets.contract.floats import Array, stored
 from tensor_assets.contract.grids import FAMILY, Exact, Grid, Levels, NotExact, Ties
-from tensor_assets.contract.oracle import evaluate, outputs_of
+from tensor_assets.contract.oracle import execute, outputs_of
 from tensor_assets.contract.recipes import (
     Cancellation,
     ProductAccumulation,
@@ -215,8 +215,9 @@ def _coverage(program: Program, inputs: Mapping[str, Array]) -> dict[str, float]
         with suppress(Entangled):
             size = cut.value(cut.outputs[0]).shape[along]
             cut, some = take(cut, some, range(min(count, size)), along)
-    right = evaluate(cut, some)
-    return {violation.title: _changed(violation.outputs(cut, some), right) for violation in violations(cut)}
+    values = execute(cut, some)
+    right = outputs_of(cut, values)
+    return {violation.title: _changed(violation.outputs_from(cut, values), right) for violation in violations(cut)}
 
 
 def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> float:

@@ -76,7 +76,7 @@ class Exact(Recipe):
                 if shape[0] < nonzeros:
                     continue
                 drawn = drawn * _kept(draws, shape[::-1], nonzeros).T
-            if exact.steps(left, drawn) < exact.EXACT_32:
+            if all(exact.steps(part, drawn) < exact.EXACT_32 for part in (left[:_SAMPLED], left)):
                 return drawn * self._unit(exact.contract(left[:_SAMPLED], drawn))
         raise NotExact("the left operand leaves no bits for a right one")
 

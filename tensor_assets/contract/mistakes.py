@@ -12,7 +12,7 @@ from tensor_worker.program import Op, Program
 
 from tensor_assets.contract.exact import contract
 from tensor_assets.contract.floats import Array, Float64, rounded
-from tensor_assets.contract.oracle import Rule, by_contract, execute, outputs_of
+from tensor_assets.contract.oracle import Rule, by_contract, complete, outputs_of, require_inputs
 
 Outputs = Mapping[str, Array]
 
@@ -69,7 +69,7 @@ def _rotated(right: Outputs) -> Outputs:
 def _with_rule(program: Program, rule: Rule) -> Callable[[Mapping[str, Array], Outputs], Outputs]:
     def outputs(inputs: Mapping[str, Array], right: Outputs) -> Outputs:
         with np.errstate(all="ignore"):
-            return outputs_of(program, execute(program, inputs, rule))
+            return outputs_of(program, complete(program, require_inputs(program, inputs), rule))
 
     return outputs
 

@@ -32,12 +32,17 @@ def evaluate(program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return outputs_of(program, execute(program, inputs))
 
 
-def execute(program: Program, inputs: Mapping[str, Array], rule: Rule | None = None) -> Values:
-    """Every value of the program in FP64. ``rule`` replaces how an op's result is computed and rounded."""
-    apply = rule or by_contract
-    values = require_inputs(program, inputs)
+def execute(program: Program, inputs: Mapping[str, Array]) -> Values:
+    """Every value of the program in FP64. Raises ValueError as ``evaluate`` does."""
+    return complete(program, require_inputs(program, inputs), by_contract)
+
+
+def complete(program: Program, known: Values, rule: Rule) -> Values:
+    """``known`` and every value it lacks, each computed and rounded by ``rule``."""
+    values = dict(known)
     for op in program.ops:
-        values[op.name] = apply(op, operands(op, values))
+        if op.name not in values:
+            values[op.name] = rule(op, operands(op, values))
     return values
 
 

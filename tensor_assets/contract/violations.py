@@ -16,7 +16,7 @@ from tensor_worker.program import Op, Program
 from tensor_assets.contract.accumulate import accumulated, bf16, f16, tf32
 from tensor_assets.contract.exact import contract, total
 from tensor_assets.contract.floats import Array, Float64, bfloat16, rounded
-from tensor_assets.contract.oracle import Rule, by_contract, exact_result, execute, outputs_of
+from tensor_assets.contract.oracle import Rule, Values, by_contract, complete, exact_result, execute, outputs_of
 
 # Results of these are operands' own values: they commute with rounding, so a missing rounding passes through them.
 MOVES = ("transpose", "relu", "max")
@@ -38,8 +38,17 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
     def outputs(self, program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """What a compiler with this violation returns (FP64 work of every op: cut rows first for large programs)."""
+        return self.outputs_from(program, execute(program, inputs))
+
+    def outputs_from(self, program: Program, right: Values) -> dict[str, Array]:
+        """As ``outputs``, from the right values: only those that depend on ``ops`` are computed anew."""
+        changed: set[str | float] = set(self.ops)
+        for op in program.ops:
+            if changed & set(op.of):
+                changed.add(op.name)
+        known = {name: value for name, value in right.items() if name not in changed}
         with np.errstate(all="ignore"):
-            return outputs_of(program, execute(program, inputs, self.rule))
+            return outputs_of(program, complete(program, known, self.rule))
 
 
 def violations(program: Program) -> tuple[Violation, ...]:
