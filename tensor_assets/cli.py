@@ -15,15 +15,7 @@ def cli() -> None:
     """What tensor compilers really do with a small program: captured, judged, timed and reported."""
 
 
-for command in (
-    report.report,
-    ui.ui,
-    workload.workload,
-    evidence.verify,
-    evidence.export,
-    evidence.import_,
-    evidence.gc,
-):
+for command in (report.report, ui.ui, evidence.verify, evidence.export, evidence.import_):
     cli.add_command(command)
 
 

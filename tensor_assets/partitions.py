@@ -1,5 +1,6 @@
 """The two partition dimensions, read from the folders that define them."""
 
+import warnings
 from typing import NamedTuple
 
 import dagster as dg
@@ -7,6 +8,10 @@ import dagster as dg
 from tensor_assets.contract.manifest import load_workloads
 from tensor_assets.settings import load_settings
 from tensor_assets.workers.adapters import discover
+
+# Partitioned checks and multi-partition mappings are marked preview and beta; what they do here is pinned and tested.
+warnings.filterwarnings("ignore", category=dg.BetaWarning)
+warnings.filterwarnings("ignore", category=dg.PreviewWarning)
 
 _settings = load_settings()
 
@@ -27,6 +32,10 @@ class Cell(NamedTuple):
         """From a multi-partition key or from its plain string form, which launches over GraphQL can give."""
         parts = CELLS.get_partition_key_from_str(str(key)).keys_by_dimension
         return cls(workload=parts["workload"], compiler=parts["compiler"])
+
+    @property
+    def title(self) -> str:
+        return f"{self.workload} | {self.compiler}"
 
     @property
     def partition(self) -> dg.MultiPartitionKey:

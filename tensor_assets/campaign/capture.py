@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tensor_worker.messages import Variant
 
-from tensor_assets.campaign.environment import Ready, environment_record
+from tensor_assets.campaign.environment import environment_record, recorded_environment
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.method import CAPTURE, CONTRACT, KIT, source_hash
 from tensor_assets.campaign.options import CellOptions
@@ -73,7 +73,8 @@ def captures_of(
     shape = space.shape(workload, shape)
     found = []
     for name in [compiler] if compiler else space.adapters:
-        found += _captured(space, workload, shape, target, environment_record(space, name, target))
+        environment = recorded_environment(space, space.adapter(name).name, target)
+        found += _captured(space, workload, shape, environment) if environment else []
     return found
 
 
@@ -85,11 +86,12 @@ def default_capture(
     return next((stored for stored in found if stored.record.key.variant == DEFAULT), None)
 
 
-def _captured(space: Workspace, workload: str, shape: str, target: str, ready: Ready) -> list[Stored[CaptureRecord]]:
-    record = ready.stored.record
-    adapter = space.adapter(record.key.compiler)
-    names = dict.fromkeys((DEFAULT, *(variant.name for variant in record.variants)))
-    keys = (capture_key(workload, shape, adapter, name, target, record.key.environment) for name in names)
+def _captured(
+    space: Workspace, workload: str, shape: str, environment: EnvironmentRecord
+) -> list[Stored[CaptureRecord]]:
+    adapter, filed = space.adapter(environment.key.compiler), environment.key
+    names = dict.fromkeys((DEFAULT, *(variant.name for variant in environment.variants)))
+    keys = (capture_key(workload, shape, adapter, name, filed.target, filed.environment) for name in names)
     return [Stored(*found) for key in keys if (found := space.store.latest(CaptureRecord, key))]
 
 

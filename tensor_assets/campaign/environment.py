@@ -33,13 +33,31 @@ class Ready(NamedTuple):
 def environment_record(space: Workspace, compiler: str, target: str = "", *, force: bool = False) -> Ready:
     """The compiler's environment for ``target``, built unless it exists, and its worker's greeting.
 
-    A build or a greeting that fails is the record's outcome. Raises SettingsError for an unknown compiler.
+    A build or a greeting that fails is the record's outcome. Looked into once per workspace, unless forced. Raises
+    SettingsError for an unknown compiler.
     """
     adapter, target = space.adapter(compiler), target or space.settings.target
+    known = space.environments.get((compiler, target))
+    if known is None or force:
+        known = space.environments[compiler, target] = _ready(space, adapter, target, force)
+    return known
+
+
+def recorded_environment(space: Workspace, compiler: str, target: str) -> EnvironmentRecord | None:
+    """The newest record of the compiler's environment for ``target``; builds nothing."""
+    records = [
+        record
+        for _, record in space.store.records(EnvironmentRecord)
+        if (record.key.compiler, record.key.target) == (compiler, target)
+    ]
+    return max(records, key=lambda record: record.provenance.created, default=None)
+
+
+def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -> Ready:
     environment = build_environment(adapter, space.settings, target=target, keeper=space.store)
     if isinstance(environment, Outcome):
         return Ready(_unavailable(space, adapter, target, environment), None)
-    key = Key(compiler=compiler, target=target, environment=environment.hash, method=source_hash(KIT, adapter.path))
+    key = Key(compiler=adapter.name, target=target, environment=environment.hash, method=source_hash(KIT, adapter.path))
     if not force and (found := reuse(space.store, EnvironmentRecord, key)):
         return Ready(found, environment)
     return Ready(file(space.store, _greeted(space, adapter, environment, key)), environment)

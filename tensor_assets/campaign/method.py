@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from tensor_assets.settings import ROOT
@@ -16,8 +17,12 @@ CONTRACT = ROOT / "tensor_assets" / "contract"
 CAPTURE = ROOT / "tensor_assets" / "workers" / "capture.py"
 
 
+@cache
 def source_hash(*paths: Path) -> str:
-    """SHA-256 over the relative names and bytes of every source file at or below ``paths``, first 16 digits."""
+    """SHA-256 over the relative names and bytes of every source file at or below ``paths``, first 16 digits.
+
+    Read once per process, as the sources themselves are: an edit meanwhile belongs to the next one.
+    """
     digest = hashlib.sha256()
     for path in paths:
         for file in sorted(_sources(path)):

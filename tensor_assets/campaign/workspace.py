@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tensor_assets.contract.manifest import Manifest, load_workloads
 from tensor_assets.contract.shapes import Shapes, load_shapes
@@ -12,10 +12,17 @@ from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.settings import Settings, load_settings
 from tensor_assets.workers.adapters import AdapterFolder, discover
 
+if TYPE_CHECKING:
+    from tensor_assets.campaign.environment import Ready
+
 T = TypeVar("T")
 
 # The shape a suite's figures are quoted at, used when a run names none.
 SUITE_SHAPE = {"matrix": "matrix", "original": "main"}
+
+
+# A real device may also be named as its driver does, e.g. "NVIDIA H100 80GB HBM3".
+TARGETS = ("cpu", "sm_90", "cuda")
 
 
 class Workspace:
@@ -23,6 +30,7 @@ class Workspace:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
+        self.environments: dict[tuple[str, str], Ready] = {}  # by compiler and target, as they were found
 
     @cached_property
     def store(self) -> EvidenceStore:
@@ -58,6 +66,13 @@ class Workspace:
         if name not in self.shapes:
             raise SettingsError(f"shape {name!r} is not defined (have: {', '.join(self.shapes)})")
         return name
+
+
+def known_target(target: str) -> str:
+    """``target`` itself; SettingsError unless it is one of ``TARGETS`` or the name of an NVIDIA device."""
+    if target in TARGETS or target.startswith("NVIDIA "):
+        return target
+    raise SettingsError(f"target {target!r} is not known (have: {', '.join(TARGETS)}, or a device by its full name)")
 
 
 def _named(what: str, name: str, have: dict[str, T]) -> T:

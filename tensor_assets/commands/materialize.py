@@ -17,19 +17,11 @@ import msgspec
 from tensor_assets.campaign.capture import GATE, default_capture
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.commands.instance import dagster_home
+from tensor_assets.commands.request import Request
 from tensor_assets.errors import TensorAssetsError
 from tensor_assets.partitions import Cell
 from tensor_assets.progress import announce
 from tensor_assets.settings import Settings
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    workloads: tuple[str, ...]
-    compilers: tuple[str, ...]
-    target: str
-    shape: str = ""
-    processes: int = 3
-    force: bool = False
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,13 +47,15 @@ def materialize(space: Workspace, request: Request) -> Made:
     for workload in workloads:
         runner.run(("fixtures",), workload, f"{workload}: fixtures", {"fixtures": runner.shaped()})
     for cell in cells:
-        runner.run(("semantic_ir", "selected_plan"), cell.partition, f"{cell}: capture", {"capture": runner.cell()})
+        runner.run(
+            ("semantic_ir", "selected_plan"), cell.partition, f"{cell.title}: capture", {"capture": runner.cell()}
+        )
     for workload in workloads:
         runner.run(("timing_session",), workload, f"{workload}: timing session", {"timing_session": runner.session()})
     for cell in cells:
-        runner.run(("benchmark",), cell.partition, f"{cell}: benchmark", {"benchmark": runner.cell()})
+        runner.run(("benchmark",), cell.partition, f"{cell.title}: benchmark", {"benchmark": runner.cell()})
     runner.run(("results", "charts", "pages", "site"), None, "report", {})
-    outcomes = {str(cell): _outcome(space, request, cell) for cell in cells}
+    outcomes = {cell.title: _outcome(space, request, cell) for cell in cells}
     return Made(outcomes=outcomes, page=space.settings.site / "index.html", seconds=runner.seconds)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.campaign.workspace import Workspace, known_target
+from tensor_assets.commands.request import Request
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import SettingsError
 from tensor_assets.progress import listening
@@ -28,17 +29,18 @@ def report(
     force: bool,
 ) -> None:
     """Materialize workloads for every compiler this machine can run, build the site, print its path."""
-    from tensor_assets.commands.materialize import Request, exclusive, materialize
-
     space = Workspace()
     request = Request(
         workloads=_chosen(space, workloads, suites),
         compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),
-        target=target or space.settings.target,
+        target=known_target(target or space.settings.target),
         shape=shape and space.known_shape(shape),
         processes=processes,
         force=force,
     )
+    # Dagster takes seconds to import: a wrong name is told before.
+    from tensor_assets.commands.materialize import exclusive, materialize
+
     with Terminal() as terminal, listening(terminal), exclusive(space.settings):
         made = materialize(space, request)
     for line in made.lines():
@@ -50,6 +52,6 @@ def _chosen(space: Workspace, workloads: tuple[str, ...], suites: tuple[str, ...
     for suite in suites:
         if suite not in known:
             raise SettingsError(f"suite {suite!r} is not defined (have: {', '.join(sorted(known))})")
-    named = [space.workload(name).name for name in workloads]
+    named = [space.workload(name).workload for name in workloads]
     of_suites = [name for name, manifest in space.workloads.items() if manifest.suite in suites]
     return tuple(dict.fromkeys(named + of_suites)) or ("weight_view",)

@@ -20,7 +20,7 @@ from tensor_assets.partitions import CELLS, ON_WORKLOAD, WORKLOADS, Cell
 )
 def timing_session(
     context: dg.AssetExecutionContext, config: SessionConfig, workspace: WorkspaceResource
-) -> dg.MaterializeResult[None]:
+) -> dg.MaterializeResult:
     """Every admitted configuration of one workload, timed in interleaved blocks on one allocation."""
     stored = time_workload(workspace.open(), context.partition_key, config)
     return dg.MaterializeResult(metadata=session_metadata(stored))
@@ -39,7 +39,7 @@ def timing_session(
 )
 def benchmark(
     context: dg.AssetExecutionContext, config: CellConfig, workspace: WorkspaceResource
-) -> dg.MaterializeResult[None]:
+) -> dg.MaterializeResult:
     """The cell's view of its workload's timing session: process medians, verdict, the A/A noise floor."""
     cell = Cell.from_partition(context.partition_key)
     space = workspace.open()

@@ -12,7 +12,7 @@ from tensor_assets.partitions import COMPILERS, WORKLOADS
 @dg.asset(partitions_def=WORKLOADS, group_name="prepare", kinds={"numpy"})
 def fixtures(
     context: dg.AssetExecutionContext, config: ShapeConfig, workspace: WorkspaceResource
-) -> dg.MaterializeResult[None]:
+) -> dg.MaterializeResult:
     """Inputs and reference outputs of one workload, hashed.
 
     Exact fixtures are proven at creation: every partial sum of every contraction is exact in FP32, in any order.
@@ -24,7 +24,7 @@ def fixtures(
 @dg.asset(partitions_def=COMPILERS, group_name="prepare", kinds={"python", "uv"})
 def environment(
     context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: WorkspaceResource
-) -> dg.MaterializeResult[None]:
+) -> dg.MaterializeResult:
     """One compiler's isolated environment, built from its hash-pinned lock; a failed install is an outcome."""
     ready = environment_record(workspace.open(), context.partition_key, config.target, force=config.force)
     return dg.MaterializeResult(metadata=environment_metadata(ready.stored))

@@ -13,25 +13,25 @@ from tensor_assets.partitions import EVERY
     kinds={"pandas", "parquet"},
     deps=[dg.AssetDep(name, partition_mapping=EVERY) for name in ("semantic_ir", "selected_plan", "benchmark")],
 )
-def results(workspace: WorkspaceResource) -> dg.MaterializeResult[None]:
+def results(workspace: WorkspaceResource) -> dg.MaterializeResult:
     """Tidy tables of every cell, whatever its outcome: the latest record of each key."""
     return dg.MaterializeResult(metadata=tables_metadata(publish.results(workspace.open())))
 
 
 @dg.asset(group_name="report", kinds={"altair"}, deps=[results])
-def charts(workspace: WorkspaceResource) -> dg.MaterializeResult[None]:
+def charts(workspace: WorkspaceResource) -> dg.MaterializeResult:
     """Altair specs, and each as SVG for print, feeds and readers without JavaScript."""
     return dg.MaterializeResult(metadata=files_metadata(publish.charts(workspace.open())))
 
 
 @dg.asset(group_name="report", kinds={"markdown"}, deps=[results, charts])
-def pages(workspace: WorkspaceResource) -> dg.MaterializeResult[None]:
+def pages(workspace: WorkspaceResource) -> dg.MaterializeResult:
     """Markdown pages: hand-written ones with their numbers filled in, and one per cell."""
     return dg.MaterializeResult(metadata=files_metadata(publish.pages(workspace.open())))
 
 
 @dg.asset(group_name="report", kinds={"mkdocs"}, deps=[pages])
-def site(workspace: WorkspaceResource) -> dg.MaterializeResult[None]:
+def site(workspace: WorkspaceResource) -> dg.MaterializeResult:
     """The built MkDocs site: opens from disk, asks no other host for anything."""
     return dg.MaterializeResult(metadata=files_metadata(publish.site(workspace.open())))
 

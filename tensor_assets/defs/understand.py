@@ -50,7 +50,7 @@ _SOURCES = [
 )
 def capture(
     context: dg.AssetExecutionContext, config: CellConfig, workspace: WorkspaceResource
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """One worker per variant, from cold caches: stages, graph, plan, fingerprint, admission verdict."""
     cell = Cell.from_partition(context.partition_key)
     captures = capture_cell(workspace.open(), cell.workload, cell.compiler, config)
