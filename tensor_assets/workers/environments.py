@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -116,7 +115,7 @@ def _count(lock: Path) -> int:
 def _environment(adapter: AdapterFolder, root: Path, built: _Built, tools: Tools, seconds: float) -> Environment:
     parts = [
         adapter.lock_sha256,
-        sys.version,
+        f"{platform.python_implementation()} {platform.python_version()} {platform.machine()}",
         *(f"{name}={version}" for name, version in sorted(tools.versions.items())),
     ]
     return Environment(

@@ -9,7 +9,7 @@ from pathlib import Path
 # Where things are installed and what the device is; nothing that names the user, the session or a secret.
 ALLOWED = (
     "PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES", "CC", "CXX", "OMP_NUM_THREADS",
+    "NVIDIA_VISIBLE_DEVICES", "CC", "CXX", "OMP_NUM_THREADS", "TENSOR_WORKER_CUPTI",
 )  # fmt: skip
 
 # Every compiler keeps its cache somewhere else; all of them below one folder, so that a snapshot has them all.

@@ -25,6 +25,14 @@ class LogPump:
         self._thread.join(seconds)
 
     def _pump(self) -> None:
+        try:
+            self._write()
+        except OSError:  # a full disk: the worker must not wait for a reader that is gone
+            while os.read(self._fd, _CHUNK):
+                pass
+        os.close(self._fd)
+
+    def _write(self) -> None:
         with self._path.open("ab", buffering=0) as file:
             room = HEAD_BYTES
             while room > 0 and (chunk := os.read(self._fd, min(_CHUNK, room))):
@@ -33,7 +41,6 @@ class LogPump:
             if dropped:
                 file.write(f"\n[{dropped} bytes of the log dropped here]\n".encode())
             file.write(tail)
-        os.close(self._fd)
 
     def _tail(self) -> tuple[bytes, int]:
         chunks: deque[bytes] = deque()

@@ -117,6 +117,16 @@ def test_a_driver_that_refuses_makes_the_trace_unavailable(cupti):
         tracing.trace_invocations(Program(cupti), 1)
 
 
+def test_cupti_is_found_in_the_folder_that_is_named_for_it(monkeypatch, tmp_path):
+    (tmp_path / "cupti").mkdir()
+    (tmp_path / "cupti" / "__init__.py").write_text("cupti = 'the one in the folder'")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "cupti", raising=False)
+    monkeypatch.setenv(tracing.FOLDER_VARIABLE, str(tmp_path))
+    assert tracing._load_cupti() == "the one in the folder"
+    assert sys.path[-1] == str(tmp_path)
+
+
 def test_without_cupti_the_trace_says_what_to_install(monkeypatch):
     monkeypatch.setattr(tracing, "_recorder", None)
     monkeypatch.setitem(sys.modules, "cupti", None)

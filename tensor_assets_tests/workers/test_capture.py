@@ -105,6 +105,7 @@ def test_dropped_rounding_is_rejected_and_its_boundary_named(capture):
         ("constant", "constant answer"),
         ("double", "wrong dtype"),
         ("tampering", "mutated input"),
+        ("spoiling", "depends on earlier invocations"),
         ("overwriting", "mutated input"),
     ],
 )

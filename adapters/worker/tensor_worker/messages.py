@@ -38,10 +38,15 @@ class Compile(_Message, frozen=True, kw_only=True, tag="compile"):
 
 
 class Run(_Message, frozen=True, kw_only=True, tag="run"):
-    """Upload ``inputs`` (.npz), poison the outputs, invoke once, wait, write every output to ``outputs`` (.npz)."""
+    """Upload ``inputs`` (.npz), poison the outputs, invoke, wait, write every output to ``outputs`` (.npz).
+
+    With several ``invocations`` nothing is uploaded or poisoned between them, and the last one's outputs are written:
+    they differ if an invocation spoils what the next one reads.
+    """
 
     inputs: str
     outputs: str
+    invocations: int = 1
 
 
 class GetStages(_Message, frozen=True, kw_only=True, tag="stages"):
@@ -101,7 +106,8 @@ class Compiled(_Message, frozen=True, kw_only=True, tag="compiled"):
 
 
 class Ran(_Message, frozen=True, kw_only=True, tag="ran"):
-    """``changed`` names the inputs whose arrays in the worker's memory differ from what was uploaded."""
+    """``seconds`` are those of the first invocation and its wait. ``changed`` names the inputs whose arrays in the
+    worker's memory differ from what was uploaded."""
 
     outputs: str
     seconds: float

@@ -102,18 +102,14 @@ class Session:
         return Compiled(phases=phases, device=implementation.device)
 
     def _run(self, request: Run) -> Ran:
-        """Seconds cover the invocation and its wait, not the upload."""
         implementation = self._compiled(request)
         inputs = load_arrays(request.inputs)
         before = {name: array.tobytes() for name, array in inputs.items()}
         implementation.upload(inputs)
-        started = time.perf_counter()
-        implementation.invoke()
-        implementation.wait()
-        seconds = time.perf_counter() - started
+        seconds = [_invoke(implementation) for _ in range(request.invocations)]
         save_arrays(request.outputs, implementation.outputs())
         changed = tuple(name for name, array in inputs.items() if array.tobytes() != before[name])
-        return Ran(outputs=request.outputs, seconds=seconds, changed=changed)
+        return Ran(outputs=request.outputs, seconds=seconds[0], changed=changed)
 
     def _loaded(self) -> Adapter:
         if self._adapter is None:
@@ -124,6 +120,14 @@ class Session:
         if self._implementation is None:
             raise RuntimeError(f"{request.__struct_config__.tag} was asked before anything was compiled")
         return self._implementation
+
+
+def _invoke(implementation: Implementation) -> float:
+    """Seconds of one invocation and its wait."""
+    started = time.perf_counter()
+    implementation.invoke()
+    implementation.wait()
+    return time.perf_counter() - started
 
 
 def failure(error: BaseException) -> Failed:

@@ -7,6 +7,8 @@ stays in this file, so that workers without a GPU never need it.
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 from typing import Any
 
 import msgspec
@@ -15,6 +17,7 @@ from tensor_worker.adapter import Implementation, Unavailable
 from tensor_worker.messages import Activity, Traced
 from tensor_worker.ranges import is_watched, mark_invocations
 
+FOLDER_VARIABLE = "TENSOR_WORKER_CUPTI"  # a site-packages folder with cupti-python, where the environment has none
 _REMEDY = "install cupti-python==13.0.1 (or the one of your driver's CUDA) into the compiler's environment"
 _BUFFER_BYTES = 8 * 1024 * 1024
 _recorder: Recorder | None = None
@@ -55,6 +58,8 @@ def _the_recorder() -> Recorder:
 
 
 def _load_cupti() -> Any:
+    # Last on the path: what the compiler brought itself stays what it imports.
+    sys.path += [folder for folder in [os.environ.get(FOLDER_VARIABLE)] if folder and folder not in sys.path]
     try:
         from cupti import cupti
     except ImportError as error:

@@ -80,6 +80,8 @@ class CheatingImplementation(NumpyImplementation):
         super().invoke()
         if self.variant == "tampering":
             self.inputs["x"][0, 0] += 1
+        if self.variant == "spoiling":
+            self.inputs = self.inputs | {"x": self.inputs["x"] + 1}  # a copy, as on a device: the host sees nothing
         if self.variant == "constant":
             self.results = {name: np.ones_like(array) for name, array in self.results.items()}
         if self.variant == "double":
@@ -99,7 +101,7 @@ class CheatingImplementation(NumpyImplementation):
         return super().plan()
 
 
-CHEATS = ("lazy", "overwriting", "tampering", "constant", "double", "escaping", "dying")
+CHEATS = ("lazy", "overwriting", "tampering", "spoiling", "constant", "double", "escaping", "dying")
 
 
 class NumpyAdapter(Adapter):
