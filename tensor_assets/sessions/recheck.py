@@ -8,10 +8,10 @@ from tensor_worker.messages import Run
 from tensor_worker.program import Program
 
 from tensor_assets.contract.admission import judge
-from tensor_assets.contract.arrays import load_arrays
 from tensor_assets.contract.fixtures import BuiltFixture
-from tensor_assets.records import Outcome
+from tensor_assets.records import Outcome, Verdict
 from tensor_assets.sessions.participants import Participant
+from tensor_assets.workers.answers import read_answer, rechecked
 from tensor_assets.workers.failure import WorkerFailed
 
 
@@ -21,22 +21,18 @@ def recheck(one: Participant, program: Program, fixture: BuiltFixture, inputs: P
         return
     outputs, one.holds = one.folder / "recheck.npz", "check"
     try:
-        one.asked.ask(Run(inputs=str(inputs), outputs=str(outputs)))
-        wrong = [
-            verdict
-            for verdict in judge(program, fixture, load_arrays(outputs))
-            if not verdict.passed and verdict.kind != "tolerance"  # reported elsewhere, decides nothing
-        ]
+        ran = one.asked.ask(Run(inputs=str(inputs), outputs=str(outputs)))
+        (run,) = rechecked([read_answer(fixture, inputs, outputs, ran)])
     except WorkerFailed as failure:
         one.outcome = failure.outcome
         return
-    except (OSError, ValueError) as error:
-        one.outcome = Outcome(status="crashed", reason=f"no readable outputs after timing: {error}")
-        return
-    one.recheck = not wrong
+    verdicts = judge(program, *run)
+    wrong = next((verdict for verdict in verdicts if not verdict.passed and verdict.kind != "tolerance"), None)
+    one.recheck = wrong is None
     if wrong:
-        first = wrong[0]
-        detail = first.reason or f"{first.mismatches:,} of {first.elements:,} elements differ"
-        one.outcome = Outcome(
-            status="rejected", reason=f"wrong after timing: {first.output} on {first.fixture}: {detail}"
-        )
+        one.outcome = Outcome(status="rejected", reason=f"wrong after timing: {_sentence(wrong)}")
+
+
+def _sentence(wrong: Verdict) -> str:
+    detail = wrong.reason or f"{wrong.mismatches:,} of {wrong.elements:,} elements differ"
+    return f"{wrong.output} on {wrong.fixture}: {detail}"
