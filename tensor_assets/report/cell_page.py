@@ -12,7 +12,7 @@ from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import cell_page, slug, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
-from tensor_assets.report.reading import Configuration, ReadableStore, Snapshot, is_run_target
+from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target
 from tensor_assets.report.stages import op_hues, program_pane, stage_panes
 from tensor_assets.report.tables import intermediate_bytes, process_range
 
@@ -29,7 +29,7 @@ def cell_context(
     snapshot: Snapshot,
     configuration: Configuration,
     faces: dict[str, Face],
-    store: ReadableStore,
+    store: PublicStore,
     files: PublicFiles,
     highlighter: Highlighter,
 ) -> dict[str, Any]:

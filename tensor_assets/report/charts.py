@@ -142,7 +142,7 @@ def latency_overview(
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
         _allocations(rows),
     ]
-    spec = _finish(layers.properties(width=500, height=alt.Step(20)), data, title, subtitle)
+    spec = _finish(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
     return Chart(
         name=f"overview-{target}-{clock}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
@@ -193,7 +193,7 @@ def activities(
     if workload:
         spec = _finish(bars.properties(width=420, height=alt.Step(22)), data, title, subtitle)
     else:
-        wide = bars.properties(width=max(56, 500 // len(titles)), height=alt.Step(20)).facet(
+        wide = bars.properties(width=max(48, 420 // len(titles)), height=alt.Step(20)).facet(
             column=alt.Column("compiler:N", sort=titles, title=None), spacing=8
         )
         spec = _finish(wide, data, title, subtitle)

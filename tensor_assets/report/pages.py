@@ -19,7 +19,7 @@ from tensor_assets.report.figures import Figures, vega_bundle
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import matrix_views, shown_clock, slug, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
-from tensor_assets.report.reading import Configuration, ReadableStore, Snapshot, read_snapshot
+from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, read_snapshot
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.report.stages import op_hues, program_pane
 from tensor_assets.report.tables import DESCRIPTIONS, Tables, tables_of, write_tables
@@ -29,7 +29,7 @@ SITE = ROOT / "site"
 
 
 def write_pages(
-    store: ReadableStore,
+    store: PublicStore,
     out_dir: Path,
     *,
     adapters: Path = ROOT / "adapters",
@@ -38,8 +38,9 @@ def write_pages(
 ) -> Path:
     """Write the pages, figures, tables and public evidence of ``store`` into ``out_dir``, which is replaced.
 
-    ``adapters`` says how compilers are called and coloured; ``cache`` keeps highlighted text and drawn charts between
-    builds. Raises EvidenceMissing if a record names evidence that is not there.
+    ``store`` is a ``PublicView``: what it holds back, no page shows. ``adapters`` says how compilers are called and
+    coloured; ``cache`` keeps highlighted text and drawn charts between builds. Raises EvidenceMissing if a record
+    names evidence that is not there.
     """
     shutil.rmtree(out_dir, ignore_errors=True)
     out_dir.mkdir(parents=True)
@@ -51,7 +52,7 @@ class PageWriter:
     """One run of ``write_pages``."""
 
     def __init__(
-        self, store: ReadableStore, out_dir: Path, faces: dict[str, Face], cache: Path | None, source: Path
+        self, store: PublicStore, out_dir: Path, faces: dict[str, Face], cache: Path | None, source: Path
     ) -> None:
         self.store, self.out, self.faces, self.cache, self.source = store, out_dir, faces, cache, source
         self.snapshot: Snapshot = read_snapshot(store)

@@ -34,12 +34,18 @@ CLOCK_ORDER = ("device", "graph", "host")  # the closest to the kernels first
 R = TypeVar("R", bound=Record)
 
 
-class ReadableStore(Protocol):
-    """The part of an evidence store that the report uses."""
+class Records(Protocol):
+    """Where the tables read from: the latest record of every key, by type."""
 
     def records(self, record_type: type[R]) -> Iterator[tuple[str, R]]: ...
 
-    def read(self, evidence: Evidence | str) -> bytes: ...
+
+class PublicStore(Records, Protocol):
+    """Where the pages read from: ``evidence.public.PublicView`` and whatever is as careful."""
+
+    def read(self, evidence: Evidence) -> bytes: ...
+
+    def why_private(self, evidence: Evidence) -> str: ...
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +144,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def read_snapshot(store: ReadableStore) -> Snapshot:
+def read_snapshot(store: Records) -> Snapshot:
     """The latest record of every configuration, fixture and session of ``store``."""
     environments = dict(store.records(EnvironmentRecord))
     benchmarks = list(store.records(BenchmarkRecord))

@@ -9,7 +9,7 @@ from tensor_worker.program import Op, Program
 
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import slug
-from tensor_assets.report.reading import Configuration, ReadableStore
+from tensor_assets.report.reading import Configuration, PublicStore
 
 # A pane keeps a page below its budget: the head of the text and what other parts of the page point at.
 HEAD_LINES = 240
@@ -66,12 +66,14 @@ def program_pane(program: Program) -> Pane:
     return Pane(id="program", title="Program", level="program", language="manifest", lines=lines, total=len(lines))
 
 
-def stage_panes(configuration: Configuration, store: ReadableStore, highlighter: Highlighter) -> list[Pane]:
+def stage_panes(configuration: Configuration, store: PublicStore, highlighter: Highlighter) -> list[Pane]:
     """A pane for every captured stage, in pipeline order."""
-    return [
-        _pane(configuration, stage, store.read(file.text).decode(errors="replace"), file.text.sha256, highlighter)
-        for stage, file in configuration.stage_files()
-    ]
+    panes = []
+    for stage, file in configuration.stage_files():
+        why = store.why_private(file.text)
+        text = f"not shown: {why}" if why else store.read(file.text).decode(errors="replace")
+        panes.append(_pane(configuration, stage, text, file.text.sha256, highlighter))
+    return panes
 
 
 def _pane(configuration: Configuration, stage: Stage, text: str, sha256: str, highlighter: Highlighter) -> Pane:

@@ -11,7 +11,7 @@ import pandas as pd
 from tensor_worker.artifacts import Plan
 
 from tensor_assets.records import Timing
-from tensor_assets.report.reading import Configuration, ReadableStore, Snapshot, read_snapshot
+from tensor_assets.report.reading import Configuration, Records, Snapshot, read_snapshot
 
 Row = dict[str, Any]
 Tables = dict[str, pd.DataFrame]
@@ -168,7 +168,7 @@ DESCRIPTIONS = {
 }
 
 
-def build_tables(store: ReadableStore) -> Tables:
+def build_tables(store: Records) -> Tables:
     """Every table of ``COLUMNS`` from the latest records of ``store``, in a stable row order."""
     return tables_of(read_snapshot(store))
 
