@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 from tensor_worker.adapter import Unavailable
+from tensor_worker.flush_probe import FLUSHED, cold_over_warm
 
 _L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, bytes
 # Writing twice the cache's size leaves no line of the program's data whatever the replacement policy does with streams.
 _TIMES_L2 = 2
+_verified = False
 
 
 class Flusher:
@@ -42,6 +45,16 @@ class Flusher:
         self._call("cuCtxResetPersistingL2Cache")
         self._call("cuMemsetD8_v2", self._buffer, ctypes.c_ubyte(self._value), ctypes.c_size_t(self._bytes))
         self._call("cuCtxSynchronize")
+
+    def verify(self) -> None:
+        """Once in a process: raises Unavailable unless a flush is seen to slow down a chase through memory."""
+        global _verified
+        if not _verified:
+            ratio = cold_over_warm(self._driver, self.flush)
+            print(f"L2 flush: memory is read {ratio:.2f} times as slowly after it", file=sys.stderr)
+            if ratio < FLUSHED:
+                raise Unavailable(f"the L2 flush has no effect here: reads after it take {ratio:.2f} times as long")
+            _verified = True
 
     def _enter_context(self) -> None:
         """Use the thread's current context, or the device's primary one where the runtime pops its own after calls."""

@@ -7,6 +7,8 @@ import time
 import traceback
 from pathlib import Path
 
+import msgspec
+
 from tensor_worker.adapter import Adapter, Implementation, Unavailable, Unsupported
 from tensor_worker.arrays import load_arrays, save_arrays
 from tensor_worker.channel import Channel, NotARequest
@@ -35,6 +37,9 @@ from tensor_worker.messages import (
 from tensor_worker.timing import time_invocations
 from tensor_worker.tracing import trace_invocations
 
+# Raised before anything is sent, by what an adapter put into its reply.
+_NO_JSON = (TypeError, ValueError, OverflowError, msgspec.MsgspecError)
+
 
 def serve(folder: Path, channel: Channel) -> None:
     """Answer requests for the adapter in ``folder``; returns after ``shutdown``."""
@@ -45,7 +50,12 @@ def serve(folder: Path, channel: Channel) -> None:
         except NotARequest as error:
             channel.send(Failed(status="crashed", reason=str(error)))
             continue
-        channel.send(session.answer(request))
+        reply = session.answer(request)
+        try:
+            channel.send(reply)
+        except _NO_JSON as error:
+            traceback.print_exc(file=sys.stderr)
+            channel.send(failure(error))
         if isinstance(request, Shutdown):
             return
 

@@ -65,6 +65,7 @@ def _cold_block(invoke: Call, implementation: Implementation, invocations: int) 
     if implementation.device == "cpu":
         raise Unavailable("cold caches are measured on GPUs only: nothing flushes a processor's caches for a process")
     with Flusher() as flusher:
+        flusher.verify()
         elapsed = 0
         for _ in range(invocations):
             flusher.flush()
