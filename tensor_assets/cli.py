@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tensor_assets.commands import evidence, report, ui
+from tensor_assets.commands import campaign, evidence, report, ui
 from tensor_assets.errors import TensorAssetsError
 
 
@@ -15,7 +15,7 @@ def cli() -> None:
     """What tensor compilers really do with a small program: captured, judged, timed and reported."""
 
 
-for command in (report.report, ui.ui, evidence.verify, evidence.export, evidence.import_):
+for command in (report.report, campaign.campaign, ui.ui, evidence.verify, evidence.export, evidence.import_):
     cli.add_command(command)
 
 

@@ -333,4 +333,22 @@ class ProfileRecord(_Record, frozen=True, kw_only=True, tag="profile"):
     missing: dict[str, str] = {}  # part → why it is not there
 
 
-Record = FixtureRecord | EnvironmentRecord | CaptureRecord | SessionRecord | BenchmarkRecord | ProfileRecord
+class Phase(_Struct, frozen=True, kw_only=True):
+    """One phase of a campaign. ``idle_seconds`` counts while the device was held and only processors worked."""
+
+    name: str
+    seconds: float
+    idle_seconds: float = 0.0
+
+
+class CampaignRecord(_Record, frozen=True, kw_only=True, tag="campaign"):
+    """Many cells on one allocation, in one go: what was there, what each phase cost, what was left running."""
+
+    allocation: Allocation
+    preflight: dict[str, str]  # what was looked for → what was found
+    phases: tuple[Phase, ...]
+    teardown: dict[str, str]
+    outcomes: dict[str, str]  # "workload | compiler variant" → outcome
+
+
+Record = FixtureRecord | EnvironmentRecord | CaptureRecord | SessionRecord | BenchmarkRecord | ProfileRecord | CampaignRecord

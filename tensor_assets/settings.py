@@ -21,6 +21,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     adapters: Path
     site: Path  # the built site
     target: str = "cpu"
+    packed: Path | None = None  # environments brought along, for a host on which nothing can be installed
 
     @property
     def shapes(self) -> Path:
@@ -33,7 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,TARGET}``, with the checkout's own as default.
+    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,TARGET,PACKED}``; defaults in the checkout.
 
     ``TENSOR_ASSETS_WORKLOADS`` adds folders (separated as in PATH) to ``fixtures/workloads``.
     """
@@ -47,4 +48,5 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         adapters=Path(environ.get("TENSOR_ASSETS_ADAPTERS") or ROOT / "adapters"),
         site=Path(environ.get("TENSOR_ASSETS_SITE") or ROOT / "site" / "build"),
         target=environ.get("TENSOR_ASSETS_TARGET") or "cpu",
+        packed=Path(environ["TENSOR_ASSETS_PACKED"]).resolve() if environ.get("TENSOR_ASSETS_PACKED") else None,
     )

@@ -81,16 +81,21 @@ def _contender(space: Workspace, capture: CaptureRecord) -> Contender:
     )
 
 
+def restored_folder(space: Workspace, path: Path, cache: Evidence | None) -> WorkerFolder:
+    """A worker's folder at ``path`` whose caches are those that the capture left."""
+    folder = WorkerFolder(path)
+    if cache is not None:
+        archive = path / cache.name
+        archive.write_bytes(space.store.read(cache))
+        restore(archive, folder)
+        archive.unlink()
+    return folder
+
+
 def _starter(
     space: Workspace, adapter: AdapterFolder, environment: Environment, cache: Evidence | None
 ) -> Callable[[Path], AbstractContextManager[TimingWorker]]:
     def start(path: Path) -> AbstractContextManager[TimingWorker]:
-        folder = WorkerFolder(path)
-        if cache is not None:
-            archive = path / cache.name
-            archive.write_bytes(space.store.read(cache))
-            restore(archive, folder)
-            archive.unlink()
-        return worker_for(adapter, environment, folder)
+        return worker_for(adapter, environment, restored_folder(space, path, cache))
 
     return start

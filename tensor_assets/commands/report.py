@@ -31,7 +31,7 @@ def report(
     """Materialize workloads for every compiler this machine can run, build the site, print its path."""
     space = Workspace()
     request = Request(
-        workloads=_chosen(space, workloads, suites),
+        workloads=chosen_workloads(space, workloads, suites),
         compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),
         target=known_target(target or space.settings.target),
         shape=shape and space.known_shape(shape),
@@ -47,7 +47,7 @@ def report(
         click.echo(line)
 
 
-def _chosen(space: Workspace, workloads: tuple[str, ...], suites: tuple[str, ...]) -> tuple[str, ...]:
+def chosen_workloads(space: Workspace, workloads: tuple[str, ...], suites: tuple[str, ...]) -> tuple[str, ...]:
     known = {manifest.suite for manifest in space.workloads.values()}
     for suite in suites:
         if suite not in known:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tensor_assets.workers.exclusive import exclusive
 from tensor_assets.workers.failure import LOG_TYPE
 from tensor_assets.workers.installer import InstallFailed, freeze, install, new_environment
 from tensor_assets.workers.keeping import Keeper
+from tensor_assets.workers.packed import packed_freeze, packed_hash, packed_path
 from tensor_assets.workers.system import Tools, find_tools
 
 _COMPLETE = ".complete"  # written last: without it a build was interrupted and starts again
@@ -58,6 +60,8 @@ def build_environment(
     tools = find_tools(adapter, target or settings.target, settings.cache, progress)
     if isinstance(tools, Outcome):
         return tools
+    if settings.packed is not None:
+        return _packed(adapter, settings.packed, tools)
     started = time.monotonic()
     try:
         root, built, fresh = _built(adapter, settings.cache / "environments", progress)
@@ -71,6 +75,24 @@ def build_environment(
 def environment_folder(adapter: AdapterFolder, environments: Path) -> Path:
     """Named by the lock's hash and the interpreter, so that compilers with one lock share one folder."""
     return environments / f"{adapter.lock_sha256[:16]}-py{platform.python_version()}"
+
+
+def _packed(adapter: AdapterFolder, packed: Path, tools: Tools) -> Environment | Outcome:
+    """An environment that was brought along; see packed.py."""
+    path = packed_path(adapter, packed)
+    if isinstance(path, Outcome):
+        return path
+    found = packed_freeze(path)
+    return Environment(
+        python=Path(sys.executable),
+        hash=packed_hash(found, tools.versions),
+        lock_sha256=adapter.lock_sha256,
+        python_version=platform.python_version(),
+        freeze=found,
+        version=found.get(_normalized(adapter.package), ""),
+        toolchain=tools.versions,
+        variables={**tools.variables, "PYTHONPATH": path},
+    )
 
 
 def _built(adapter: AdapterFolder, environments: Path, progress: Progress) -> tuple[Path, _Built, bool]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tensor_assets.workers.adapters import KIT, AdapterFolder
 from tensor_assets.workers.environments import Environment
@@ -20,14 +21,17 @@ def worker_for(
     deadline: float = DEADLINE,
     lifetime: float | None = None,
     environ: Mapping[str, str] = os.environ,
+    prefix: Sequence[str] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Worker:
     """A worker, not yet started (``with`` starts it); its files and caches are below ``folder``.
 
-    Caches are whatever ``folder.cache`` holds: nothing for a capture, a restored snapshot for timing.
+    Caches are whatever ``folder.cache`` holds: nothing for a capture, a restored snapshot for timing. A profiler that
+    wraps the worker puts ``prefix`` before its command and ``variables`` into its environment.
     """
     return Worker(
-        worker_command(adapter, environment, environ),
-        worker_variables(folder, KIT, {**adapter.variables, **environment.variables}, environ),
+        (*prefix, *worker_command(adapter, environment, environ)),
+        worker_variables(folder, KIT, {**adapter.variables, **environment.variables, **variables}, environ),
         folder.log,
         cwd=folder.path,
         name=name or adapter.name,

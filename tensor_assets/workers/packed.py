@@ -1,8 +1,8 @@
 """Environments brought along as folders: for a host without a network, on which nothing can be installed.
 
 The folder that ``TENSOR_ASSETS_PACKED`` names holds site-packages folders and ``packed.json``, which says for each
-compiler which of them its worker sees, in order: ``{"tvm": ["tvm", "common"], "eager": ["common"]}``. The interpreter is
-the one that runs this; what it already has installed (a torch built for this host) is seen too, last.
+compiler which of them its worker sees, in order: ``{"tvm": ["tvm", "common"], "eager": ["common"]}``. The interpreter
+is the one that runs this; what it already has installed (a torch built for this host) is seen too, last.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from tensor_assets.workers.adapters import KIT, AdapterFolder
 
 _FREEZE = (
     "import importlib.metadata as m, json\n"
-    "print(json.dumps({d.metadata['Name'].lower().replace('_', '-'): d.version for d in reversed(list(m.distributions()))}))"
+    "found = reversed(list(m.distributions()))\n"
+    "print(json.dumps({d.metadata['Name'].lower().replace('_', '-'): d.version for d in found}))"
 )
 
 
@@ -37,7 +38,9 @@ def packed_path(adapter: AdapterFolder, packed: Path) -> str | Outcome:
     folders = [packed / site for site in sites]
     for folder in folders:
         if not folder.is_dir():
-            raise SettingsError(f"{packed / 'packed.json'} at /{adapter.name}: {folder.name!r} is not a folder beside it")
+            raise SettingsError(
+                f"{packed / 'packed.json'} at /{adapter.name}: {folder.name!r} is not a folder beside it"
+            )
     return os.pathsep.join(map(str, [KIT, *folders]))
 
 

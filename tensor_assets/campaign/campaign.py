@@ -1,0 +1,165 @@
+"""Many cells on one device, in one go and without Dagster: preflight, gate, capture, timing, profile, teardown."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import msgspec
+import psutil
+
+from tensor_assets.campaign.benchmark import benchmark_cell
+from tensor_assets.campaign.capture import GATE, capture_cell
+from tensor_assets.campaign.environment import environment_record
+from tensor_assets.campaign.fixtures import fixture_record
+from tensor_assets.campaign.options import Options
+from tensor_assets.campaign.profile import profile_cell
+from tensor_assets.campaign.session import time_workload
+from tensor_assets.campaign.stored import Stored, file, provenance
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.progress import announce
+from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, Key, Outcome, Phase
+from tensor_assets.sessions.allocation import current_allocation
+from tensor_assets.sessions.preparing import at_once
+from tensor_assets.workers.process import TOKEN
+
+# Programs that a profile may want; their absence is a finding, not a failure.
+PROFILERS = ("ncu", "nsys", "nvdisasm", "cuobjdump", "nvcc")
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run. ``variants`` adds searched variants to single workloads; ``profiled`` names who is looked into."""
+
+    workloads: tuple[str, ...]
+    compilers: tuple[str, ...]
+    options: Options
+    variants: Mapping[str, tuple[str, ...]] = {}  # workload → variants beyond the routine ones
+    profiled: tuple[str, ...] = ()  # workloads
+
+
+def run_campaign(space: Workspace, request: Request) -> Stored[CampaignRecord]:
+    """Run every phase and file what was found; a cell's trouble is its outcome. Raises DeviceRefused, SettingsError."""
+    return _Campaign(space, request).run()
+
+
+class _Campaign:
+    def __init__(self, space: Workspace, request: Request) -> None:
+        self._space, self._request, self._options = space, request, request.options
+        self._phases: list[Phase] = []
+        self._captures: list[Stored[CaptureRecord]] = []
+        self._benchmarks: list[Stored[BenchmarkRecord]] = []
+
+    def run(self) -> Stored[CampaignRecord]:
+        target = self._options.target
+        allocation = current_allocation(target)
+        with self._phase("preflight"):
+            found = self._preflight()
+        with self._phase("fixtures", idle=True):
+            for workload in self._request.workloads:
+                fixture_record(self._space, workload, self._options.shape)
+        with self._phase("gate", idle=True):
+            self._capture([GATE] if GATE in self._request.workloads else [])
+        with self._phase("capture", idle=True):
+            self._capture([workload for workload in self._request.workloads if workload != GATE])
+        for workload in self._request.workloads:
+            self._time(workload)
+        for workload in self._request.profiled:
+            with self._phase(f"profile {workload}"):
+                self._profile(workload)
+        record = CampaignRecord(
+            key=Key(target=target, environment=allocation.id),
+            outcome=Outcome(status="ok"),
+            provenance=provenance((*(c.id for c in self._captures), *(b.id for b in self._benchmarks))),
+            allocation=allocation,
+            preflight=found,
+            phases=tuple(self._phases),
+            teardown=teardown(),
+            outcomes={_title(stored.record.key): stored.record.outcome.status for stored in self._captures},
+        )
+        return file(self._space.store, record)
+
+    def _preflight(self) -> dict[str, str]:
+        target = self._options.target
+        with ThreadPoolExecutor(at_once()) as pool:
+            ready = pool.map(lambda name: environment_record(self._space, name, target), self._request.compilers)
+            environments = {one.stored.record.key.compiler: one.stored.record for one in ready}
+        return {
+            "host": f"{platform.system()} {platform.release()}, {os.cpu_count()} processors",
+            "python": platform.python_version(),
+            **{name: (shutil.which(name) and "installed") or "not installed" for name in PROFILERS},
+            **{
+                name: record.version if record.outcome.status == "ok" else record.outcome.reason
+                for name, record in environments.items()
+            },
+        }
+
+    def _capture(self, workloads: Sequence[str]) -> None:
+        cells = [(workload, compiler) for workload in workloads for compiler in self._request.compilers]
+        with ThreadPoolExecutor(at_once()) as pool:
+            for captures in pool.map(self._capture_one, cells):
+                self._captures += captures
+
+    def _capture_one(self, cell: tuple[str, str]) -> list[Stored[CaptureRecord]]:
+        workload, compiler = cell
+        more = self._request.variants.get(workload, ())
+        options = msgspec.structs.replace(self._options, variants=self._offered(compiler, more))
+        return capture_cell(self._space, workload, compiler, options)
+
+    def _offered(self, compiler: str, more: Sequence[str]) -> tuple[str, ...]:
+        """Of ``more``, what this compiler has for this target, beside what every cell gets."""
+        record = environment_record(self._space, compiler, self._options.target).stored.record
+        target = self._options.target
+        wanted = [v for v in record.variants if target in v.targets and (v.name in more or not v.keeps_contract)]
+        return tuple(variant.name for variant in wanted) if more else ()
+
+    def _time(self, workload: str) -> None:
+        announce(f"{workload}: timing session")
+        session = time_workload(self._space, workload, self._options)
+        spent = session.record.provenance.seconds
+        compiling = spent.get("compile", 0.0)
+        self._phases.append(Phase(name=f"compile {workload}", seconds=compiling, idle_seconds=compiling))
+        self._phases.append(Phase(name=f"time {workload}", seconds=sum(spent.values()) - compiling))
+        for compiler in self._request.compilers:
+            self._benchmarks += benchmark_cell(self._space, workload, compiler, self._options)
+
+    def _profile(self, workload: str) -> None:
+        for compiler in self._request.compilers:
+            mine = [
+                stored
+                for stored in self._benchmarks
+                if (stored.record.key.workload, stored.record.key.compiler) == (workload, compiler)
+                and stored.record.outcome.status == "ok"
+            ]
+            profile_cell(self._space, workload, compiler, self._options, mine)
+
+    @contextmanager
+    def _phase(self, name: str, *, idle: bool = False) -> Iterator[None]:
+        announce(name)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = time.monotonic() - began
+            self._phases.append(Phase(name=name, seconds=seconds, idle_seconds=seconds if idle else 0.0))
+
+
+def teardown() -> dict[str, str]:
+    """What a campaign left behind on this host: nothing, if all is well."""
+    left = [process for process in psutil.process_iter() if TOKEN in _environ(process)]
+    return {"workers still running": str(len(left))}
+
+
+def _environ(process: psutil.Process) -> dict[str, str]:
+    try:
+        return dict(process.environ())
+    except (psutil.Error, OSError):
+        return {}
+
+
+def _title(key: Key) -> str:
+    return f"{key.workload} | {key.compiler} {key.variant}"
