@@ -1,5 +1,7 @@
 """The pointer chase that verifies an L2 flush, against a driver whose memory has known latencies."""
 
+import itertools
+
 import pytest
 from tensor_worker import flush, flush_probe
 from tensor_worker.adapter import Unavailable
@@ -73,7 +75,7 @@ def test_the_chase_visits_every_line_once_and_returns():
         at = targets[(at - (1 << 20)) // 128]
     assert at == 1 << 20
     assert sorted(seen) == [(1 << 20) + line * 128 for line in range(64)]
-    strides = {abs(there - here) for here, there in zip(seen[:-1], seen[1:], strict=True)}
+    strides = {abs(there - here) for here, there in itertools.pairwise(seen)}
     assert len(strides) > 16  # no order that a prefetcher could follow
 
 
