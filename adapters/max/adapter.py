@@ -18,6 +18,7 @@ from .building import build_graph, graph_name, print_graph
 from .facts import read_facts
 from .report import Report
 from .running import CompiledOnly, MaxImplementation
+from .vendor import require_cublas
 
 DISTRIBUTIONS = ("max", "max-core", "max-mojo-libs", "mojo-compiler", "mojo-compiler-mojo-libs", "numpy")
 
@@ -87,9 +88,10 @@ class MaxAdapter(Adapter):
         clock.end("read dumps")
         if device.virtual:
             return CompiledOnly(phases, device.label, report)
+        library = require_cublas() if any(code.library_calls for code in facts.codes) else ""
         model = session.init(compiled)
         clock.end("load")
-        implementation = MaxImplementation(request.program, model, device.handle, phases, device.label, report)
+        implementation = MaxImplementation(request.program, model, device.handle, phases, device.label, report, library)
         implementation.upload(inputs)
         implementation.invoke()
         implementation.wait()

@@ -18,6 +18,8 @@ LONGEST_DEFINITION = 8_000
 
 _DECLARATION = re.compile(r"  \w+\.(?:\w+\.)*decl\b")  # mogg.kernel.decl, mogg.primitive.decl, …: the library
 _DEFINITION = re.compile(r"([#!]\w+) = ")
+_DECLARED = re.compile(r"  mogg\.kernel\.decl @([\w.]+)")
+_POSITION = re.compile(r'"([^"]+\.mojo)":(\d+):(\d+)')
 _REFERENCE = re.compile(r"[#!]\w+")
 
 
@@ -30,6 +32,7 @@ class Cut:
     sha256: str
     bytes: int
     total_lines: int
+    sources: dict[str, str]  # library kernel that the kept text names → "FILE:LINE:COLUMN" of its declaration
 
     def excerpt(self) -> Excerpt | None:
         """None where nothing was left out."""
@@ -48,12 +51,14 @@ def cut(path: Path) -> Cut:
     if lines and lines[-1] == "":
         lines.pop()
     kept = _kept(lines)
+    text = "".join(f"{lines[index]}\n" for index in sorted(kept))
     return Cut(
-        text="".join(f"{lines[index]}\n" for index in sorted(kept)),
+        text=text,
         ranges=_ranges(sorted(kept)),
         sha256=hashlib.sha256(data).hexdigest(),
         bytes=len(data),
         total_lines=len(lines),
+        sources=_sources(lines, text),
     )
 
 
@@ -97,6 +102,29 @@ def _reached_definitions(lines: list[str], kept: set[int]) -> set[int]:
                 reached.add(index)
                 pending.append(index)
     return reached
+
+
+def _sources(lines: list[str], text: str) -> dict[str, str]:
+    """The declaration of each library kernel that ``text`` calls ends with its location."""
+    called = set(re.findall(r"@(builtin_\w+(?:\.\w+)+)", text))
+    aliases = {match[1]: line for line in lines if line.startswith("#loc") and (match := _DEFINITION.match(line))}
+    found: dict[str, str] = {}
+    for line in lines:
+        if (match := _DECLARED.match(line)) and match[1] in called and match[1] not in found:
+            found[match[1]] = _place(line[line.rfind(" loc(") :], aliases)
+    return {kernel: place for kernel, place in found.items() if place}
+
+
+def _place(text: str, aliases: dict[str, str]) -> str:
+    """The first file position that a location names, through its aliases."""
+    for _ in range(8):
+        if match := _POSITION.search(text):
+            return ":".join(match.groups())
+        names = [name for name in re.findall(r"#loc\w*", text) if name in aliases]
+        if not names:
+            return ""
+        text = aliases[names[-1]].split(" = ", 1)[1]
+    return ""
 
 
 def _ranges(indices: list[int]) -> tuple[Lines, ...]:

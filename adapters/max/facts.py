@@ -17,7 +17,8 @@ import msgspec
 from max import engine
 from tensor_worker.adapter import Unavailable
 
-from .machine import RoutineCode, disassemble
+from .code import RoutineCode
+from .machine import disassemble
 from .objects import read_executable
 from .stages import Dumps, read_dumps
 

@@ -24,6 +24,7 @@ class Case:
     texts: dict[str, str]
     correspondences: tuple[Correspondence, ...]
     gpu: bool
+    sources: dict[str, str]  # library kernel → where its source declares it
 
     def where(self, stage: str, op: str) -> str:
         """``stage:first-last`` around everything that stands for the op there; the stage alone where nothing does."""
@@ -92,7 +93,7 @@ def _contraction(case: Case, op: Op) -> Decision:
         result=f"kept as one matmul, {result}",
         before=case.where("mo", op.name),
         after=f"mgp:{routine.body[0]}-{routine.body[1]}" if routine else "mgp",
-        mechanism=f"kernel registered for mo.matmul: {routine.kernel}" if routine else "",
+        mechanism=f"kernel registered for mo.matmul: {_source(case, routine.kernel)}" if routine else "",
         fixes="library or generated code"
         if library
         else "the Mojo kernel; its tiles follow from the CPU's vector width",
@@ -137,24 +138,28 @@ def _fusions(case: Case) -> Iterator[Decision]:
 
 def _recomputed(case: Case) -> Iterator[Decision]:
     for op in case.program.ops:
-        routines = [routine for routine in case.invocation.routines if op.name in routine.computes]
-        elements = [routine for routine in routines if not _only_reshapes(routine, op.name)]
-        if len(elements) > 1:
+        holding = {routine.name: _arithmetic(routine, op.name) for routine in case.invocation.routines}
+        repeated = [name for name, ops in holding.items() if any(ops & others for others in _others(holding, name))]
+        if repeated:
             yield Decision(
                 subject=f"storage of {op.name}",
-                result=f"not stored: recomputed in {len(elements)} routines",
+                result=f"not stored: recomputed in {len(repeated)} routines",
                 before=case.where("mapped", op.name),
                 after=case.where("fused", op.name),
                 mechanism="#mogg.fusion duplicates an elementwise producer into its consumers",
                 fixes="no buffer for it",
-                confirmed_by=f"mgp: {', '.join('@' + routine.name for routine in elements)} hold its operations",
+                confirmed_by=f"mgp: {', '.join('@' + name for name in repeated)} hold the same operation",
             )
 
 
-def _only_reshapes(routine: Routine, name: str) -> bool:
-    """A leaf that broadcasts or reshapes carries the location of the op it serves, and computes nothing."""
-    own = [leaf.op for leaf in routine.leaves if name in leaf.program_ops]
-    return all(re.search(r"broadcast_to|reshape|cast$", op) for op in own)
+def _arithmetic(routine: Routine, name: str) -> set[str]:
+    """MO operations of the op in the routine; what broadcasts, reshapes or widens computes nothing of it."""
+    own = {leaf.op for leaf in routine.leaves if name in leaf.program_ops}
+    return {op for op in own if not re.search(r"broadcast_to|reshape|cast$", op)}
+
+
+def _others(holding: dict[str, set[str]], name: str) -> list[set[str]]:
+    return [ops for other, ops in holding.items() if other != name]
 
 
 def _roundings(case: Case) -> Iterator[Decision]:
@@ -168,6 +173,10 @@ def _roundings(case: Case) -> Iterator[Decision]:
                 mechanism="MAX's operations are typed: the result type of the op is f16",
                 confirmed_by=rounding.evidence,
             )
+
+
+def _source(case: Case, kernel: str) -> str:
+    return f"{kernel} ({case.sources[kernel]})" if kernel in case.sources else kernel
 
 
 def _line(evidence: str) -> str:

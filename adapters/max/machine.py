@@ -10,13 +10,13 @@ import sysconfig
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import capstone
 from tensor_worker.adapter import Unavailable
 from tensor_worker.normalize import code_sha256
 
+from .code import Kernel, RoutineCode
 from .cubins import Resources, kernel_resources
 from .objects import Function, HostObject, find_cubins
 
@@ -31,31 +31,6 @@ _VECTOR_MULTIPLY = re.compile(r"vfn?m(?:add|sub)\w*|vdpbf16ps|tdp\w+|fmla|fmadd|
 # Multiply-adds from the strongest to the weakest: a kernel that has one of the first is named by it. Of zeros they load
 # a constant, by one they add: those are no multiplications.
 _MATRIX_FAMILIES = ("HGMMA", "HMMA", "FFMA", "FFMA2", "HFMA2")
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """One GPU kernel that a routine's host code holds."""
-
-    name: str
-    sass: str
-    registers: int | None  # per thread
-    threads: int | None  # per block, where the code fixes it
-    shared_bytes: int | None  # static, per block
-    instruction: str  # its strongest multiply-add; empty for one that multiplies nothing
-    code_sha256: str
-
-
-@dataclass(frozen=True)
-class RoutineCode:
-    """Everything one dispatch can run."""
-
-    symbol: str
-    text: str  # disassembly of the host functions it reaches
-    code_sha256: str  # of that text
-    instruction: str  # most frequent multiply-add of the host code
-    library_calls: tuple[str, ...]
-    kernels: tuple[Kernel, ...]  # in the order the host code refers to them
 
 
 def disassemble(data: bytes, symbols: Iterable[str]) -> dict[str, RoutineCode]:

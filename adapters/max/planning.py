@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tensor_worker.artifacts import Buffer, Launch, LaunchKind, Plan
 from tensor_worker.program import Program
 
-from .machine import Kernel, RoutineCode
+from .code import Kernel, RoutineCode
 from .roundings import roundings
 from .routines import Invocation, Routine
 
@@ -44,7 +44,7 @@ def host_steps(invocation: Invocation, codes: Sequence[RoutineCode]) -> list[Ste
                 name=routine.name,
                 parameters=launch_parameters(routine),
                 computes=routine.computes,
-                instruction=code.instruction,
+                instruction=code.instruction if split_contraction(routine)[0] else "",
                 code_sha256=code.code_sha256,
                 stage="machine",
             ),
@@ -73,9 +73,29 @@ def compiled_steps(invocation: Invocation, codes: Sequence[RoutineCode]) -> list
 
 
 def observed_steps(invocation: Invocation, codes: Sequence[RoutineCode], trace: Sequence[Observed]) -> list[Step]:
-    """For a GPU that is here: what the launch trace saw. A kernel that MAX did not compile is a library's."""
+    """For a GPU that is here: what the launch trace saw. A kernel that MAX did not compile is a library's.
+
+    MAX records what it enqueues itself; where it does not see the library's kernel, the call stands in its place.
+    """
     owners = _Owners(codes)
-    return [Step(*_observed(activity, invocation, owners)) for activity in trace]
+    steps = [Step(*_observed(activity, invocation, owners)) for activity in trace]
+    for index, (routine, code) in enumerate(zip(invocation.routines, codes, strict=True)):
+        if code.library_calls and not _multiplied(index, steps):
+            launch = Launch(kind="library", name=code.library_calls[-1], computes=split_contraction(routine)[0])
+            steps.insert(_place(index, steps), Step(launch, index))
+    return steps
+
+
+def _multiplied(index: int, steps: Sequence[Step]) -> bool:
+    """Whether the routine's contraction is among the steps: by the library, or by a kernel that multiplies."""
+    own = [step.launch for step in steps if step.routine == index]
+    return any(launch.kind == "library" or launch.instruction for launch in own)
+
+
+def _place(index: int, steps: Sequence[Step]) -> int:
+    """Before the first kernel of this or a later routine; the host code calls the library first."""
+    later = [position for position, step in enumerate(steps) if step.routine is not None and step.routine >= index]
+    return later[0] if later else len(steps)
 
 
 def launched_kernels(code: RoutineCode) -> list[Kernel]:
@@ -133,7 +153,7 @@ class _Owners:
         order = [*range(self._current, len(self._codes)), *range(self._current)]
         for index in order:
             for kernel in self._codes[index].kernels:
-                if kernel.name == name:
+                if _same(kernel.name, name):
                     self._current = index
                     return index, kernel
         return None
@@ -145,6 +165,11 @@ class _Owners:
     def after_library(self, index: int) -> None:
         """A routine whose only device work is its library call is done with it."""
         self._current = index if launched_kernels(self._codes[index]) else index + 1
+
+
+def _same(symbol: str, name: str) -> bool:
+    """A trace may show the symbol without the hash that ends it."""
+    return symbol == name or (bool(name) and symbol.startswith(f"{name}_"))
 
 
 def _observed(activity: Observed, invocation: Invocation, owners: _Owners) -> tuple[Launch, int | None]:

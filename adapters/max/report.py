@@ -16,7 +16,7 @@ from .ledger import Case, decisions
 from .planning import Observed, Step, compiled_steps, host_steps, launched_kernels, make_plan, observed_steps
 from .routines import read_invocation
 from .semantic import STAGE, semantic_graph
-from .stages import Dumps, correspondences, write_dumps, write_machine
+from .stages import Dumps, code_correspondences, correspondences, write_dumps, write_machine
 
 
 class Report:
@@ -52,7 +52,11 @@ class Report:
             raise Unavailable(
                 "MAX took the program from its cache and wrote no stages", "start from an empty MODULAR_CACHE_DIR"
             )
-        found = (*self._semantic_lines(), *correspondences(self._dumps, self._names))
+        found = (
+            *self._semantic_lines(),
+            *correspondences(self._dumps, self._names),
+            *code_correspondences(self._dumps, self._invocation, self._facts.codes, self._target != "cpu"),
+        )
         case = Case(
             program=self._program,
             invocation=self._invocation,
@@ -60,6 +64,7 @@ class Report:
             texts={stage: kept.text for stage, kept in self._dumps.cuts.items()} | {STAGE: self._semantic},
             correspondences=found,
             gpu=self._target != "cpu",
+            sources=self._dumps.cuts["mgp"].sources,
         )
         return Capture(
             stages=self._stages,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -15,10 +16,13 @@ from .report import Report
 
 GRAPH_KEY = 1  # MAX files captured device graphs under a number of the caller's
 
+# Held at the same time and filled, so that the allocator has only poisoned memory of that size to give.
+POISONED_INVOCATIONS = 3
+
 
 class MaxImplementation(Implementation):
-    """MAX allocates the outputs itself, at every invocation. They are poisoned by filling those of the invocation
-    before with NaN and letting them go: its allocator hands the same memory out again, which ``reused`` tells."""
+    """MAX allocates the outputs itself, at every invocation. They are poisoned by filling those of earlier invocations
+    with NaN and letting them go: its allocator hands the same memory out again, most often, which ``reused`` tells."""
 
     def __init__(
         self,
@@ -28,25 +32,26 @@ class MaxImplementation(Implementation):
         phases: dict[str, float],
         label: str,
         report: Report,
+        library: str = "",
     ) -> None:
         self.phases = phases
         self.device = label
+        self._library = [f"cuBLAS {library}"] if library else []
         self._program = program
         self._model = model
         self._device = device
         self._inputs: list[driver.Buffer] = []
         self._outputs: list[driver.Buffer] = []
         self._poisoned: frozenset[int] = frozenset()
-        self._captured = False
+        self._replayed: list[driver.Buffer] = []  # what a captured graph writes; it must outlive the graph
         self._report = report
         self._plan: Plan | None = None
 
     def upload(self, inputs: Arrays) -> None:
         self._release_graph()
-        self._inputs = [self._buffer(inputs[value.name]) for value in self._program.inputs]
-        if not self._outputs:
-            self.invoke()  # so that there is output memory to poison
-        self.wait()
+        arrays = [np.array(inputs[value.name], order="C") for value in self._program.inputs]
+        self._inputs = [self._copied(array) for array in arrays]
+        self.wait()  # the copies read the arrays
         self._poison()
 
     def invoke(self) -> None:
@@ -56,21 +61,24 @@ class MaxImplementation(Implementation):
         self._device.synchronize()
 
     def outputs(self) -> dict[str, np.ndarray]:
+        host = [buffer.to(driver.CPU()) for buffer in self._outputs]
         self.wait()
-        host = [buffer.to(driver.CPU()).to_numpy() for buffer in self._outputs]
-        return dict(zip(self._program.outputs, host, strict=True))
+        return {name: buffer.to_numpy() for name, buffer in zip(self._program.outputs, host, strict=True)}
 
     def reused(self) -> bool:
         """Whether every output of the last invocation lies in memory that was poisoned before it."""
         return {buffer._data_ptr() for buffer in self._outputs} <= self._poisoned
 
     def graph_replay(self) -> Callable[[], None] | None:
-        """Captures on first use; ``outputs`` then reads what the replays write."""
+        """Captures on first use. None on the CPU, and where MAX refuses to capture the program."""
         if self._device.is_host:
             return None
-        if not self._captured:
-            self._outputs = self._model.capture(GRAPH_KEY, *self._inputs)
-            self._captured = True
+        if not self._replayed:
+            try:
+                self._replayed = self._model.capture(GRAPH_KEY, *self._inputs)
+            except RuntimeError as error:
+                print(f"MAX captures no device graph: {error}", file=sys.stderr)
+                return None
             self.wait()
         return self._replay
 
@@ -84,38 +92,41 @@ class MaxImplementation(Implementation):
         if self._plan is None:
             trace = None if self._device.is_host else self._launch_trace()
             state = "lay in poisoned memory" if self.reused() else "lay in fresh memory, not in what was poisoned"
-            self._plan = self._report.plan(trace, [f"the outputs of the invocation after an upload {state}"])
+            notes = [f"the outputs of the invocation after an upload {state}", *self._library]
+            self._plan = self._report.plan(trace, notes)
         return self._plan
 
     def _launch_trace(self) -> list[Observed]:
         """What MAX enqueues for one invocation, by its own record. The first invocations are over by now."""
-        driver.begin_launch_trace()
-        try:
+        with driver.launch_trace() as entries:
             self.invoke()
             self.wait()
-        finally:
-            entries = driver.take_launch_trace()
         return [_observed(entry) for entry in entries]
 
     def _replay(self) -> None:
         self._model.replay(GRAPH_KEY, *self._inputs)
+        self._outputs = self._replayed
 
     def _release_graph(self) -> None:
-        if self._captured:
-            self._outputs = []
+        if self._replayed:
+            self._outputs, self._replayed = [], []
             self._model.release_captured_graph(GRAPH_KEY)
-            self._captured = False
 
-    def _buffer(self, array: np.ndarray) -> driver.Buffer:
-        """A copy: on the CPU MAX would otherwise read the caller's memory."""
-        return driver.Buffer.from_numpy(np.array(array, order="C")).to(self._device)
+    def _copied(self, array: np.ndarray) -> driver.Buffer:
+        """On the CPU the buffer is the array itself, which must be ours."""
+        return driver.Buffer.from_numpy(array).to(self._device)
 
     def _poison(self) -> None:
-        for buffer in self._outputs:
-            poison = np.full(buffer.shape, np.nan, np.dtype(buffer.dtype.to_numpy()))
-            buffer.inplace_copy_from(driver.Buffer.from_numpy(poison).to(self._device))
+        held: list[driver.Buffer] = []
+        for _ in range(POISONED_INVOCATIONS):
+            self.invoke()
+            held += self._outputs
         self.wait()
-        self._poisoned = frozenset(buffer._data_ptr() for buffer in self._outputs)
+        poison = [np.full(buffer.shape, np.nan, np.dtype(buffer.dtype.to_numpy())) for buffer in held]
+        for buffer, array in zip(held, poison, strict=True):
+            buffer.inplace_copy_from(self._copied(array))
+        self.wait()
+        self._poisoned = frozenset(buffer._data_ptr() for buffer in held)
         self._outputs = []
 
 

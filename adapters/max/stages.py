@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensor_worker.artifacts import Correspondence, Language, Level, Stage
+from tensor_worker.artifacts import Correspondence, Language, Level, Lines, Stage
 from tensor_worker.dump import write_stage
 
+from .code import RoutineCode
 from .dumps import Cut, cut
 from .locations import Locations, line_runs
-from .machine import RoutineCode
+from .routines import Invocation
+
+_MOJO_END = re.compile(r"(def|struct|trait|from|import|@\w+)\b")
+_HOST_END = re.compile(r"__kernel_\w+:")
+_SASS_END = re.compile(r"\s*\.section\b")
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,38 @@ def write_machine(dump_dir: Path, codes: Sequence[RoutineCode], gpu: bool) -> St
     produced_by = "nvdisasm, of the cubins in MAX's object" if gpu else "capstone, of MAX's relocatable object"
     title = "SASS of the compiled kernels" if gpu else "Host code that the routines reach"
     return write_stage(dump_dir, "machine", title, "machine", language, machine_text(codes, gpu), produced_by)
+
+
+def code_correspondences(
+    dumps: Dumps, invocation: Invocation, codes: Sequence[RoutineCode], gpu: bool
+) -> list[Correspondence]:
+    """What each routine computes, found again in the generated Mojo and the machine code: the routine as a whole."""
+    mojo, machine = dumps.mojo.splitlines(), machine_text(codes, gpu).splitlines()
+    found = []
+    for routine, code in zip(invocation.routines, codes, strict=True):
+        places = [("mojo", _block(mojo, f"def __{routine.name}(", _MOJO_END))]
+        if gpu:
+            places += [("machine", _block(machine, f"{kernel.name}:", _SASS_END)) for kernel in code.kernels]
+        else:
+            places.append(("machine", _block(machine, f"{code.symbol}:", _HOST_END)))
+        found += [
+            Correspondence(program_op=name, stage=stage, lines=lines)
+            for name in routine.computes
+            for stage, lines in places
+            if lines is not None
+        ]
+    return found
+
+
+def _block(lines: list[str], first: str, end: re.Pattern[str]) -> Lines | None:
+    """1-based lines from the one that begins with ``first`` to the last before ``end`` matches."""
+    start = next((index for index, line in enumerate(lines) if line.startswith(first)), None)
+    if start is None:
+        return None
+    stop = next((index for index in range(start + 1, len(lines)) if end.match(lines[index])), len(lines))
+    while not lines[stop - 1].strip():
+        stop -= 1
+    return start + 1, stop
 
 
 def correspondences(dumps: Dumps, program_ops: tuple[str, ...]) -> list[Correspondence]:
