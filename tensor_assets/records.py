@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from tensor_worker.artifacts import Capture, Plan
+from tensor_worker.artifacts import Capture, Plan, Search
 from tensor_worker.messages import Activity, Cache, Clock, Variant
 from tensor_worker.program import Program
 
@@ -351,4 +351,39 @@ class CampaignRecord(_Record, frozen=True, kw_only=True, tag="campaign"):
     outcomes: dict[str, str]  # "workload | compiler variant" → outcome
 
 
-Record = FixtureRecord | EnvironmentRecord | CaptureRecord | SessionRecord | BenchmarkRecord | ProfileRecord | CampaignRecord
+class Trial(_Struct, frozen=True, kw_only=True):
+    """One fresh, cold process of a search-effort comparison: what its search cost, and how fast what it chose is."""
+
+    block: int
+    position: int  # within its block, of the compilations
+    variant: str
+    outcome: Outcome  # "censored" where the search did not end in time
+    fingerprint: str = ""
+    compile_seconds: float | None = None  # of the whole request, search included
+    phases: dict[str, float] = {}  # by the compiler's own names; scopes differ between compilers
+    first_execution_seconds: float | None = None
+    search: Search | None = None  # of a censored one: what it had tried by then
+    recheck: bool | None = None
+    series: Series | None = None  # host clock, interleaved with the other trials of its block
+
+
+class EffortRecord(_Record, frozen=True, kw_only=True, tag="effort"):
+    """Default, original and expanded search of one compiler, in paired blocks on one allocation."""
+
+    allocation: Allocation
+    seed: int
+    trials: tuple[Trial, ...]
+    blocks: tuple[Block, ...] = ()  # ``process`` is the trial's place in ``trials``
+    method: dict[str, float | int | str] = {}
+
+
+Record = (
+    FixtureRecord
+    | EnvironmentRecord
+    | CaptureRecord
+    | SessionRecord
+    | BenchmarkRecord
+    | ProfileRecord
+    | EffortRecord
+    | CampaignRecord
+)

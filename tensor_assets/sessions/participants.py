@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, overload
 
-from tensor_worker.messages import Compile, Compiled, GetPlan, PlanReply, Ran, Run, Time, Timed
+from tensor_worker.messages import Compile, Compiled, GetPlan, GetStages, PlanReply, Ran, Run, Stages, Time, Timed
 
 from tensor_assets.records import Outcome, Process
 
@@ -23,6 +23,8 @@ class TimingWorker(Protocol):
     def ask(self, request: Compile, deadline: float | None = ...) -> Compiled: ...
     @overload
     def ask(self, request: Run, deadline: float | None = ...) -> Ran: ...
+    @overload
+    def ask(self, request: GetStages, deadline: float | None = ...) -> Stages: ...
     @overload
     def ask(self, request: GetPlan, deadline: float | None = ...) -> PlanReply: ...
     @overload
