@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from tinygrad.runtime.support.elf import elf_loader
 
 from .toolchain import cuda_root
 
-# Tensor-core instructions first; scalar FP32 and FP16 multiply-adds where there is none.
-_MATRIX_INSTRUCTIONS = (r"\bHGMMA\.\S+", r"\bHMMA\.\S+", r"\bFFMA\b\S*", r"\bHFMA2\b\S*", r"\bvf[n]?m(?:add|sub)\w+")
+# Tensor-core instructions first; where there is none, what multiplies most: in FP32, in FP16, or on a CPU.
+_TENSOR_CORE = re.compile(r"\bHG?MMA\.[\w.]+")
+_SCALAR = re.compile(r"\b(?:FFMA|HFMA2|HMUL2|FMUL)\b(?!\.MMA)|\bv(?:fmadd\d+|fnmadd\d+|mul)[ps][sd]\b")
 _ARCHITECTURES = {
     "x86_64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
     "aarch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
@@ -63,11 +65,9 @@ def resources(binary: bytes) -> Resources:
 
 
 def matrix_instruction(text: str) -> str:
-    """The instruction family that multiplies and adds, as the machine code spells it; empty where none does."""
-    for pattern in _MATRIX_INSTRUCTIONS:
-        if found := re.search(pattern, text):
-            return found[0]
-    return ""
+    """The instruction family that multiplies, as the machine code spells it; empty where none does."""
+    found = Counter(_TENSOR_CORE.findall(text)) or Counter(_SCALAR.findall(text))
+    return found.most_common(1)[0][0] if found else ""
 
 
 def _run(tool: str, options: tuple[str, ...], binary: bytes) -> str:

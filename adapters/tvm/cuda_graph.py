@@ -1,0 +1,46 @@
+"""One invocation as a CUDA graph, captured from the stream that TVM launches into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from cuda.bindings import driver
+
+
+def captured_graph(
+    device: tvm.runtime.Device, invoke: Callable[[], list[tvm.runtime.Tensor]]
+) -> tuple[Callable[[], None], list[tvm.runtime.Tensor]]:
+    """A call that replays ``invoke`` on the default stream, and the tensors that every replay writes.
+
+    The invocation before the capture fills TVM's memory pool, so that capturing allocates nothing on the device.
+    """
+    stream = device.create_raw_stream()
+    device.set_raw_stream(stream)
+    try:
+        invoke()
+        device.sync()
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        _check(driver.cuStreamBeginCapture(_handle(stream), mode))
+        results = invoke()
+        graph = _check(driver.cuStreamEndCapture(_handle(stream)))
+    finally:
+        device.set_raw_stream(None)
+    executable = _check(driver.cuGraphInstantiate(graph, 0))
+    return lambda: _launch(executable), results
+
+
+def _launch(executable: driver.CUgraphExec) -> None:
+    _check(driver.cuGraphLaunch(executable, driver.CUstream(0)))
+
+
+def _handle(stream: Any) -> driver.CUstream:
+    return driver.CUstream(int(getattr(stream, "value", stream) or 0))
+
+
+def _check(answer: tuple[Any, ...]) -> Any:
+    status, *values = answer
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(f"CUDA driver: {status.name}")
+    return values[0] if values else None
