@@ -39,6 +39,8 @@ class Gpu(Protocol):
 
     def state(self) -> DeviceState: ...
 
+    def tenants(self) -> int: ...
+
 
 class NvmlGpu:
     """One physical GPU, open for the duration of ``open_gpu``."""
@@ -61,6 +63,10 @@ class NvmlGpu:
             celsius=int(self._ask(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))),
             throttle=reasons(int(self._ask(lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)))),
         )
+
+    def tenants(self) -> int:
+        """How many processes compute on the device now; 0 where it does not tell."""
+        return int(self._ask(lambda: len(self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle))))
 
     def _ask(self, query: Callable[[], float]) -> float:
         with suppress(self._nvml.NVMLError):

@@ -42,6 +42,8 @@ class Contender(NamedTuple):
     start: Callable[[Path], AbstractContextManager[TimingWorker]]
     arm: str = ""  # "old" or "new" where two environments of one compiler are compared
     cache: str = ""  # SHA-256 of the snapshot that ``start`` restores, empty where it starts cold
+    processes: int = 0  # how many of it; 0 for as many as the method says
+    searches: bool = False  # compiling it times candidates on the device: nothing else may run meanwhile
 
     @property
     def label(self) -> str:
@@ -60,6 +62,7 @@ class Participant:
     fingerprint: str = ""
     outcome: Outcome = field(default_factory=lambda: Outcome(status="ok"))
     holds: str = ""  # which data its inputs hold
+    first_seconds: float = 0.0  # its first run took
     spent_seconds: float = 0.0  # on what was timed so far
     core: int | None = None
     threads: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -26,12 +27,18 @@ RESERVE_BYTES = 1 << 30
 
 
 def enlist(contenders: Sequence[Contender], processes: int, folder: Path) -> list[Participant]:
-    """``processes`` participants of every contender, first replicates first: what runs out of memory is a late one."""
-    places = [(contender, replicate) for replicate in range(processes) for contender in contenders]
-    return [
-        Participant(index, contender, replicate, folder / f"process-{index}")
-        for index, (contender, replicate) in enumerate(places)
-    ]
+    """``processes`` participants of every contender, first replicates first: what runs out of memory is a late one.
+
+    Contenders of one configuration (its snapshot's, and fresh searches of it) share one numbering of replicates.
+    """
+    most = max((contender.processes or processes for contender in contenders), default=0)
+    turns = [c for turn in range(most) for c in contenders if turn < (c.processes or processes)]
+    seen: Counter[str] = Counter()
+    participants = []
+    for index, contender in enumerate(turns):
+        participants.append(Participant(index, contender, seen[contender.label], folder / f"process-{index}"))
+        seen[contender.label] += 1
+    return participants
 
 
 class Start(NamedTuple):
@@ -43,13 +50,13 @@ class Start(NamedTuple):
     first: Path  # inputs of the first run
 
 
-def prepare(participants: Sequence[Participant], start: Start, stack: ExitStack) -> None:
-    """Start and compile all of them, as many at once as cores and memory allow. Trouble becomes their outcome.
+def prepare(participants: Sequence[Participant], start: Start, stack: ExitStack, together: int = 0) -> None:
+    """Start and compile all of them, ``together`` or as many as cores and memory allow. Trouble becomes their outcome.
 
     Workers end with ``stack``. An interrupt here ends those that are compiling and starts no others.
     """
     abandoned = Event()
-    with ThreadPoolExecutor(at_once(), thread_name_prefix="prepare") as pool:
+    with ThreadPoolExecutor(together or at_once(), thread_name_prefix="prepare") as pool:
         jobs = [pool.submit(_prepare, one, start, stack, abandoned) for one in participants]
         try:
             for job in jobs:
@@ -105,7 +112,7 @@ def _compile(one: Participant, start: Start) -> None:
     )
     one.asked.ask(request)
     one.fingerprint = one.asked.ask(GetPlan()).fingerprint
-    one.asked.ask(Run(inputs=str(start.first), outputs=str(one.folder / "first.npz")))
+    one.first_seconds = one.asked.ask(Run(inputs=str(start.first), outputs=str(one.folder / "first.npz"))).seconds
 
 
 def pin(participants: Sequence[Participant]) -> int:

@@ -101,7 +101,8 @@ def _opened(one: Participant, axis: Axis, watch: Stopwatch) -> Pace:
 
 def _seconds(one: Participant, axis: Axis, invocations: int) -> float:
     """Seconds of one invocation, out of ``invocations`` timed together."""
-    timed = one.asked.ask(Time(invocations=invocations, clock=axis.clock, cache=axis.cache))
+    deadline = PATIENCE_SECONDS + PATIENCE_FACTOR * invocations * one.first_seconds
+    timed = one.asked.ask(Time(invocations=invocations, clock=axis.clock, cache=axis.cache), deadline)
     one.spent_seconds += timed.elapsed_ns / 1e9
     return timed.elapsed_ns / 1e9 / max(1, timed.invocations)
 

@@ -90,6 +90,7 @@ class _Session:
         caches = {axis.cache for axis in method.axes}
         floors = {cache: floor_of(program, allocation, cache) for cache in caches}
         self.floors = {cache: floor for cache, floor in floors.items() if floor}
+        self.tenants = device.tenants() if device else 0
         self.seconds: dict[str, float] = {}
 
     def run(
@@ -100,8 +101,12 @@ class _Session:
             data = self._write_inputs(folder := Path(name))
             participants = enlist(contenders, self.method.processes, folder)
             with ExitStack() as workers:
+                start = Start(self.program, self.target, data["search"], data["random"])
                 with self._phase("compile"), self.lease.shared(f"compiling {what}"):
-                    prepare(participants, Start(self.program, self.target, data["search"], data["random"]), workers)
+                    prepare([one for one in participants if not one.contender.searches], start, workers)
+                if searching := [one for one in participants if one.contender.searches]:
+                    with self._phase("search"), self.lease.exclusive(f"searching {what}"):
+                        prepare(searching, start, workers, together=1)
                 waited = perf_counter()
                 with self.lease.exclusive(f"timing {what}"):
                     self.seconds["wait"] = perf_counter() - waited
@@ -148,7 +153,8 @@ class _Session:
         limits = {f"floor_{cache}_ns": floor.ns for cache, floor in self.floors.items()}
         sources = {f"floor_{cache}_limit": floor.limit for cache, floor in self.floors.items()}
         chosen: dict[str, float | int | str] = {"core": core, "timed": self.timed.name, "checked": self.check.name}
-        return {**self.method.described(), **limits, **sources, **chosen}
+        others = {"gpu_processes_before": self.tenants} if self.device else {}
+        return {**self.method.described(), **limits, **sources, **chosen, **others}
 
     def _write_inputs(self, folder: Path) -> dict[str, Path]:
         zeros = {name: np.zeros_like(array) for name, array in self.timed.inputs.items()}

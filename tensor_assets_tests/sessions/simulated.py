@@ -27,6 +27,9 @@ class SimulatedGpu:
     def state(self) -> DeviceState:
         return DeviceState(sm_mhz=1980, memory_mhz=3201, watts=200.0, celsius=40, throttle=self.throttle)
 
+    def tenants(self) -> int:
+        return 1
+
 
 @dataclass
 class Truth:

@@ -46,6 +46,7 @@ def fake_nvml(clocks=(1980, 3201), throttle=0x4 | 0x40, missing=()):
         nvmlDeviceGetPowerUsage=answer("power", 123_456),
         nvmlDeviceGetTemperature=answer("temperature", 41),
         nvmlDeviceGetCurrentClocksThrottleReasons=answer("throttle", throttle),
+        nvmlDeviceGetComputeRunningProcesses=answer("processes", ["one", "two"]),
     )
 
 
@@ -97,6 +98,7 @@ def test_a_gpu_is_asked_through_nvml(with_nvml):
     with_nvml()
     with device_of("NVIDIA H200") as gpu:
         state = gpu.state()
+        assert gpu.tenants() == 2
     assert (state.sm_mhz, state.memory_mhz, state.celsius) == (1980, 3201, 41)
     assert state.watts == pytest.approx(123.456)
     assert state.throttle == ("power cap", "hardware thermal slowdown")
@@ -110,8 +112,9 @@ def test_a_gpu_is_asked_through_nvml(with_nvml):
 
 
 def test_what_a_device_does_not_answer_is_zero(with_nvml):
-    with_nvml(missing=("power", "throttle", "clocks"))
+    with_nvml(missing=("power", "throttle", "clocks", "processes"))
     with device_of("cuda") as gpu:
+        assert gpu.tenants() == 0
         assert gpu.state() == msgspec.structs.replace(gpu.state(), watts=0.0, throttle=(), sm_mhz=0)
 
 

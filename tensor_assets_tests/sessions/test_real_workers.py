@@ -83,11 +83,11 @@ def test_a_process_killed_while_timed_becomes_its_outcome_with_its_log(program, 
     store = EvidenceStore(tmp_path / "store")
     with listening(kill):
         record = run(program, fixtures, [contender("default")], tmp_path / "lease", keeper=store)
-    first, second = record.processes
-    assert first.outcome.status == "crashed"
-    assert "SIGKILL" in first.outcome.reason
-    assert store.read(first.outcome.log)
-    assert first.outcome.log.private
-    assert second.outcome.status == "ok"
-    counts = [sum(block.process == index for block in record.blocks) for index in (0, 1)]
-    assert counts == [2, 6]
+    killed, spared = sorted(record.processes, key=lambda process: process.outcome.status)
+    assert killed.outcome.status == "crashed"
+    assert "SIGKILL" in killed.outcome.reason
+    assert store.read(killed.outcome.log)
+    assert killed.outcome.log.private
+    assert spared.outcome.status == "ok"
+    counts = {block.process: block.round for block in record.blocks}
+    assert counts == {killed.index: 1, spared.index: 5}

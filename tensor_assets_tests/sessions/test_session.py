@@ -183,6 +183,26 @@ def test_another_implementation_than_the_captured_one_is_recorded_as_such(run):
     assert {process.captured for process in record.processes} == {"first"}
 
 
+def test_a_fresh_search_is_alone_on_the_host_and_numbered_after_the_others(program, fixtures, tmp_path):
+    seen = set()
+
+    def look(request):
+        if isinstance(request, Compile):
+            seen.update(holder.mode for holder in Lease(tmp_path / "lease").holders())
+
+    simulated = Simulated()
+    cached = simulated.contender("tinygrad", Truth(), "tuned")._replace(cache="snapshot")
+    searched = simulated.contender("tinygrad", Truth(fingerprints=("found",), on_ask=look), "tuned")
+    fresh = searched._replace(searches=True, processes=2, fingerprint="code")
+    lease, gpu = Lease(tmp_path / "lease"), SimulatedGpu()
+    record = run_session(program, fixtures, [cached, fresh], target="cuda", method=HOST, lease=lease, gpu=gpu)
+    assert seen == {"exclusive"}
+    assert Counter(process.cache for process in record.processes) == {"snapshot": 3, "": 2}
+    assert sorted(process.replicate for process in record.processes) == [0, 1, 2, 3, 4]
+    assert {process.captured for process in record.processes} == {"code"}
+    assert "search" in record.provenance.seconds
+
+
 def test_an_interrupt_while_compiling_ends_every_worker(run):
     simulated = Simulated()
 
