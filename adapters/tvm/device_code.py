@@ -60,7 +60,7 @@ def kernels_launched(split: IRModule, function: str) -> tuple[Kernel, ...]:
 
 def cuda_code(executable: tvm.relax.VMExecutable, target: tvm.target.Target, names: tuple[str, ...]) -> Code:
     """CUDA source of the executable, and the SASS that NVRTC makes of it with TVM's own options."""
-    source = _imported(executable.mod, "cuda").inspect_source("cuda")
+    source = str(_imported(executable.mod, "cuda").inspect_source("cuda"))
     binary = cubin(source, target)
     text = disassemble(binary)
     return Code(
@@ -75,9 +75,9 @@ def cuda_code(executable: tvm.relax.VMExecutable, target: tvm.target.Target, nam
 
 def cpu_code(executable: tvm.relax.VMExecutable, names: tuple[str, ...]) -> Code:
     module = _imported(executable.mod, "llvm")
-    text = module.inspect_source("asm")
+    text = str(module.inspect_source("asm"))
     return Code(
-        source=module.inspect_source("ll"),
+        source=str(module.inspect_source("ll")),
         source_language="llvm",
         machine=text,
         machine_language="asm",

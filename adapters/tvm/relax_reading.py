@@ -39,7 +39,7 @@ def bindings(function: relax.Function) -> tuple[Binding, ...]:
         for binding in block.bindings:
             if isinstance(binding.value, relax.Call):
                 callee, arguments = _callee(binding.value)
-                found.append(Binding(binding.var.name, callee, tuple(arguments)))
+                found.append(Binding(str(binding.var.name), callee, tuple(arguments)))
     return tuple(found)
 
 
@@ -75,7 +75,7 @@ def _name(called: relax.Expr) -> str:
 
 
 def _variables(arguments: Sequence[relax.Expr]) -> Iterator[str]:
-    return (argument.name for argument in arguments if isinstance(argument, relax.Var))
+    return (str(argument.name) for argument in arguments if isinstance(argument, relax.Var))
 
 
 def _names_before_fusion(
@@ -87,7 +87,7 @@ def _names_before_fusion(
     names |= dict(zip(_returned(fused["main"]), program.outputs, strict=True))
     for call in calls:
         function = fused[call.callee] if _generated(fused, call.callee) else None
-        parameters = [parameter.name for parameter in function.params] if isinstance(function, relax.Function) else []
+        parameters = [str(parameter.name) for parameter in function.params] if isinstance(function, relax.Function) else []
         for read, parameter in zip(call.reads, parameters, strict=False):
             if read not in known and parameter in known:
                 names.setdefault(read, parameter)
@@ -96,10 +96,10 @@ def _names_before_fusion(
 
 def _returned(function: relax.Function) -> list[str]:
     result = function.body.body
-    seen = {binding.var.name: binding.value for block in function.body.blocks for binding in block.bindings}
-    while isinstance(result, relax.Var) and isinstance(seen.get(result.name), relax.Var | relax.Tuple):
-        result = seen[result.name]
-    return list(_variables(result.fields)) if isinstance(result, relax.Tuple) else [result.name]
+    seen = {str(binding.var.name): binding.value for block in function.body.blocks for binding in block.bindings}
+    while isinstance(result, relax.Var) and isinstance(seen.get(str(result.name)), relax.Var | relax.Tuple):
+        result = seen[str(result.name)]
+    return list(_variables(result.fields)) if isinstance(result, relax.Tuple) else [str(result.name)]
 
 
 def _owners(

@@ -42,7 +42,7 @@ class Scheduled:
 
 def named(found: list[Scheduled], module: IRModule) -> tuple[Scheduled, ...]:
     """With the names that the functions have in ``module``, the one that DLight was given, in that module's order."""
-    names = [(variable.name_hint, function) for variable, function in module.functions_items()]
+    names = [(str(variable.name_hint), function) for variable, function in module.functions_items()]
     return tuple(
         replace(one, function=name) for name, function in names for one in found if function.same_as(one.before)
     )

@@ -18,8 +18,8 @@ def semantic_graph(module: IRModule, text: str, program: Program) -> SemanticGra
     """``text`` is the module's script, the stage that the lines point into."""
     main = module["main"]
     bound = bindings(main)
-    types = {parameter.name: parameter.ty for parameter in main.params}
-    types |= {binding.var.name: binding.var.ty for block in main.body.blocks for binding in block.bindings}
+    types = {str(parameter.name): parameter.ty for parameter in main.params}
+    types |= {str(binding.var.name): binding.var.ty for block in main.body.blocks for binding in block.bindings}
     lines = _lines(text, [*types])
     inputs = [
         Node(
