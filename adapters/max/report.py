@@ -89,7 +89,12 @@ class Report:
         return observed_steps(self._invocation, self._facts.codes, trace)
 
     def _notes(self, trace: Sequence[Observed] | None) -> list[str]:
-        notes = [f"outside the routines MAX also does: {name}" for name in dict.fromkeys(self._invocation.other)]
+        notes = [
+            f"{self._program.outputs[self._invocation.outputs.index(name)]}: {each.bytes:,} bytes, align {each.align}"
+            for name, each in self._invocation.allocations.items()
+            if name in self._invocation.outputs
+        ]
+        notes += [f"outside the routines MAX also does: {name}" for name in dict.fromkeys(self._invocation.other)]
         if self._target != "cpu" and trace is None:
             notes.append(
                 "compiled, never run: activities are those the host code refers to, in that order; grids are open"

@@ -41,7 +41,11 @@ def _rounding(
     for position, (launch, index) in enumerate(steps):
         if index is None or op.name not in launch.computes:
             continue
-        evidence = _evidence(op, invocation.routines[index], lines, locations)
+        routine = invocation.routines[index]
+        if launch.kind == "library":
+            evidence = _stored(launch.name, routine, lines)
+        else:
+            evidence = _evidence(op, routine, lines, locations)
         if evidence:
             return Rounding(boundary=op.name, launch=position, evidence=evidence)
     return None
@@ -57,7 +61,12 @@ def _evidence(op: Op, routine: Routine, lines: list[str], locations: Locations) 
     for number, line in words.items():
         if _EPILOGUE.search(line) and any(_KERNEL in text for _, text in own):
             return f"{routine.kernel} hands %val : f16 to its epilogue (mgp:{number})"
-    for number, line in words.items():
-        if _OUTPUT.search(line):
-            return f"{routine.kernel} stores elementType = f16 (mgp:{number})"
+    return _stored(routine.kernel, routine, lines)
+
+
+def _stored(writer: str, routine: Routine, lines: list[str]) -> str:
+    """The routine's output buffer: what a library call writes, and a kernel without an epilogue."""
+    for number in range(routine.body[0], routine.body[1]):
+        if _OUTPUT.search(lines[number - 1]):
+            return f"{writer} stores elementType = f16 (mgp:{number})"
     return ""
