@@ -18,3 +18,9 @@ def program():
 @pytest.fixture(scope="session")
 def fixtures(program):
     return build_fixtures(program, names=("search", "exact-0", "random"))
+
+
+@pytest.fixture
+def in_order(monkeypatch):
+    """Processes are prepared one after the other, so that which of them misbehaves does not depend on threads."""
+    monkeypatch.setattr("tensor_assets.sessions.preparing.at_once", lambda: 1)

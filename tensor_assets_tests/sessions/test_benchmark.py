@@ -9,6 +9,8 @@ from tensor_assets.sessions.method import GPU, Axis
 from tensor_assets.sessions.session import run_session
 from tensor_assets_tests.sessions.simulated import Simulated, SimulatedGpu, Truth
 
+pytestmark = pytest.mark.usefixtures("in_order")
+
 METHOD = msgspec.structs.replace(GPU, name="two clocks", axes=(Axis("host"), Axis("graph"), Axis("device")))
 
 

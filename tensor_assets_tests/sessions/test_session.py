@@ -12,6 +12,8 @@ from tensor_assets.sessions.method import CPU, GPU, Axis
 from tensor_assets.sessions.session import run_session
 from tensor_assets_tests.sessions.simulated import Simulated, SimulatedGpu, Truth
 
+pytestmark = pytest.mark.usefixtures("in_order")
+
 HOST = msgspec.structs.replace(GPU, name="host", axes=(Axis("host"),))
 CLOCKS = msgspec.structs.replace(
     GPU, name="clocks", axes=(Axis("host"), Axis("host", data="zeros"), Axis("graph"), Axis("device"))
