@@ -50,6 +50,7 @@
       });
     });
     addEventListener("hashchange", () => follow(false));
+    addEventListener("tensor-assets-stage", (event) => show(event.detail));
     follow(true);
   }
 
@@ -158,6 +159,23 @@
       .observe(document.body, { attributes: true, attributeFilter: ["data-md-color-scheme"] });
   }
 
+  // A graph is laid out when a reader comes to it.
+  function graphs() {
+    all("[data-graph]").forEach((root) => {
+      const { graph, base } = root.dataset;
+      const seen = new IntersectionObserver(async ([entry]) => {
+        if (!entry.isIntersecting) return;
+        seen.disconnect();
+        await Promise.all([load(base + "/assets/dagre.js"), load(base + "/assets/graph.js")]);
+        await load(base + "/graphs/" + graph + ".js");
+        root.hidden = false;
+        window.tensorAssetsExplore(root);
+      });
+      root.hidden = false;
+      seen.observe(root);
+    });
+  }
+
   // The evidence index: any part of a hash, a name or a cell.
   function evidence() {
     const form = document.getElementById("find-evidence");
@@ -216,5 +234,6 @@
   values();
   matrices();
   charts();
+  graphs();
   evidence();
 })();

@@ -16,6 +16,7 @@ from tensor_assets.report.charts import Chart
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
 from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.figures import Figures, vega_bundle
+from tensor_assets.report.graphs import write_graph
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import matrix_views, shown_clock, slug, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
@@ -95,7 +96,10 @@ class PageWriter:
         page = configuration_page(self.snapshot, configuration)
         context = cell_context(self.snapshot, configuration, self.faces, self.store, self.files, self.highlighter)
         chart = self._latency(configuration.key.workload, configuration.key.target, page)
-        html = self.renderer.render("cell.html", page, chart=chart if configuration.headline else None, **context)
+        found = configuration.capture.capture.graph if configuration.capture.capture else None
+        graph = write_graph(found, page, self.out, context["hues"]) if found else None
+        shown = {"chart": chart if configuration.headline else None, "graph": graph}
+        html = self.renderer.render("cell.html", page, **context, **shown)
         key = configuration.key
         title = f"{key.workload} × {context['face'].title}"
         self._page(page, title, html, description=f"{title}, {key.variant} on {key.target}: {configuration.status}")

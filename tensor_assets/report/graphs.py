@@ -1,0 +1,71 @@
+"""Semantic graphs as the explorer reads them: one script a graph, loaded when a reader comes to it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tensor_worker.artifacts import SemanticGraph
+
+from tensor_assets.report.matrix import slug
+from tensor_assets.report.quantities import extents
+
+
+class GraphView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the page itself says of a graph; ``rows`` is what a reader without scripts has instead of the drawing."""
+
+    name: str
+    stage: str  # id of the pane that holds the text
+    nodes: int
+    edges: int
+    incomplete: str
+    rows: tuple[dict[str, Any], ...]
+
+
+def write_graph(graph: SemanticGraph, page: str, folder: Path, hues: dict[str, int]) -> GraphView:
+    """Write ``graph`` under ``folder/graphs`` and return what ``page`` needs of it."""
+    name = slug(page.removesuffix(".html"))
+    stage = slug(graph.stage)
+    data = {
+        "stage": stage,
+        "hues": hues,
+        "nodes": [
+            {
+                "id": node.id,
+                "op": node.op,
+                "role": node.role,
+                "shape": extents(node.shape) if node.shape else "",
+                "dtype": node.dtype,
+                "lines": node.lines,
+                "ops": node.program_ops,
+                "certain": node.certain,
+            }
+            for node in graph.nodes
+        ],
+        "edges": [[edge.source, edge.target] for edge in graph.edges],
+    }
+    text = json.dumps(data, ensure_ascii=True).replace("</", "<\\/")
+    (folder / "graphs").mkdir(exist_ok=True)
+    (folder / "graphs" / f"{name}.js").write_text(f"tensorAssetsGraph({json.dumps(name)}, {text});\n", encoding="utf-8")
+    return GraphView(
+        name=name,
+        stage=stage,
+        nodes=len(graph.nodes),
+        edges=len(graph.edges),
+        incomplete=graph.incomplete,
+        rows=_rows(graph),
+    )
+
+
+# A table of more is no help to anyone; the capture record has them all.
+ROWS = 200
+
+
+def _rows(graph: SemanticGraph) -> tuple[dict[str, Any], ...]:
+    inputs: dict[str, list[str]] = defaultdict(list)
+    for edge in graph.edges:
+        inputs[edge.target].append(edge.source)
+    return tuple({"node": node, "inputs": inputs[node.id], "shape": extents(node.shape)} for node in graph.nodes[:ROWS])
