@@ -44,8 +44,8 @@ def _graphs(evidence: Evidence, texts: Mapping[str, StageText]) -> Iterator[Corr
 
 def _code(evidence: Evidence, texts: Mapping[str, StageText]) -> Iterator[Correspondence]:
     """The launch and the kernel of each op; inside a fused kernel the lines of one op are not told apart."""
-    for call in evidence.output.calls:
-        for op in evidence.computes(call):
+    for call, ops in zip(evidence.output.calls, evidence.computed, strict=True):
+        for op in ops:
             yield Correspondence(program_op=op, stage=OUTPUT_CODE, lines=(call.line, call.line))
             if call.kernel is None:
                 continue
@@ -57,7 +57,8 @@ def _code(evidence: Evidence, texts: Mapping[str, StageText]) -> Iterator[Corres
 
 def _scheduler(evidence: Evidence, texts: Mapping[str, StageText]) -> Iterator[Correspondence]:
     """Scheduler nodes by the buffers they write; the nodes themselves do not name their origin, hence uncertain."""
-    written = {name: evidence.computes(call) for call in evidence.output.calls for name in call.writes}
+    launches = zip(evidence.output.calls, evidence.computed, strict=True)
+    written = {name: ops for call, ops in launches for name in call.writes}
     for stage in ("ir_pre_fusion", "ir_post_fusion"):
         for lines, buffers in _scheduler_nodes(texts[stage].text) if stage in texts else ():
             for op in dict.fromkeys(op for name in buffers for op in written.get(name, ())):

@@ -19,7 +19,7 @@ _ELEMENTWISE = ("add", "sub", "mul", "div", "relu", "exp", "square", "rsqrt")
 
 
 def decisions(evidence: Evidence, texts: Mapping[str, StageText]) -> tuple[Decision, ...]:
-    calls = [(call, evidence.computes(call)) for call in evidence.output.calls]
+    calls = list(zip(evidence.output.calls, evidence.computed, strict=True))
     return (
         *_transposes(evidence, texts, calls),
         *_contractions(evidence, texts, calls),
@@ -115,7 +115,7 @@ def _epilogues(evidence: Evidence, calls: Computed) -> Iterator[Decision]:
 
 
 def _roundings(evidence: Evidence, texts: Mapping[str, StageText], calls: Computed) -> Iterator[Decision]:
-    shown, _ = roundings(evidence, tuple(names for _, names in calls))
+    shown, _ = roundings(evidence)
     found = {rounding.boundary: rounding for rounding in shown}
     for index, (call, names) in enumerate(calls):
         for name in boundaries(evidence.program, names):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tensor_worker.program import Program
 
-from .output_code import Call, OutputCode
+from .output_code import OutputCode
 from .recording import Recording
 from .source import Source, identifier
 from .variants import Configuration
@@ -28,17 +29,24 @@ class Evidence:
     debug: dict[str, str]
     dump_dir: Path
 
-    def computes(self, call: Call) -> tuple[str, ...]:
-        """The program ops of a launch, in program order: Inductor names Dynamo's nodes, which know their lines.
+    @cached_property
+    def computed(self) -> tuple[tuple[str, ...], ...]:
+        """The program ops of each launch of ``output.calls``, in program order: the fusion map.
 
-        Its provenance mapping knows what a launch computes. Its comment above the launch also lists what went before;
-        from there come the views that the launch looks through.
+        Inductor's provenance mapping knows what a launch computes, and the comment above it the views it looks
+        through. An op that a rewrite swallowed (the matmul of an addmm) is in neither: it goes with its only reader.
         """
-        kernel = self._ops(self.recording.provenance.get(call.handle, ()))
-        commented = self._ops(call.source_nodes)
-        views = {op.name for op in self.program.ops if op.op == "transpose"} & commented
-        found = kernel | views if kernel else commented
-        return tuple(op.name for op in self.program.ops if op.name in found)
+        mapped = [self._ops(self.recording.provenance.get(call.handle, ())) for call in self.output.calls]
+        claimed = set().union(*mapped)
+        views = {op.name for op in self.program.ops if op.op == "transpose"}
+        for call, ops in zip(self.output.calls, mapped, strict=True):
+            ops |= {name for name in self._ops(call.source_nodes) if name in views or name not in claimed}
+        for op in reversed(self.program.ops):
+            readers = {other.name for other in self.program.ops if op.name in other.of}
+            taking = [ops for ops in mapped if ops & readers]
+            if len(taking) == 1 and not any(op.name in ops for ops in mapped):
+                taking[0].add(op.name)
+        return tuple(tuple(op.name for op in self.program.ops if op.name in ops) for ops in mapped)
 
     def _ops(self, nodes: tuple[str, ...]) -> set[str]:
         graph = self.recording.dynamo

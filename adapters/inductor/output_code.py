@@ -158,9 +158,9 @@ def _argument(node: ast.expr) -> str:
 
 
 def _comment(pattern: re.Pattern[str], lines: list[str], line: int) -> str:
-    """What ``pattern`` finds in the comments directly above a launch."""
+    """What ``pattern`` finds in the comments above a launch; only fetching the stream may stand between."""
     for text in reversed(lines[: line - 1]):
-        if not text.lstrip().startswith("#"):
+        if not text.lstrip().startswith("#") and "get_raw_stream(" not in text:
             break
         if match := pattern.search(text):
             return match[1].strip()

@@ -16,9 +16,8 @@ from .stage_text import OUTPUT_CODE, kernel_stage
 
 def plan_launches(evidence: Evidence) -> Plan:
     calls = evidence.output.calls
-    computed = tuple(evidence.computes(call) for call in calls)
-    rounded, notes = roundings(evidence, computed)
-    launches = tuple(_launch(evidence, call, ops) for call, ops in zip(calls, computed, strict=True))
+    rounded, notes = roundings(evidence)
+    launches = tuple(_launch(evidence, call, ops) for call, ops in zip(calls, evidence.computed, strict=True))
     reuse = (f"{a.name} takes over the memory of {a.reuses}" for a in evidence.output.allocations.values() if a.reuses)
     return Plan(launches=launches, buffers=_buffers(evidence), roundings=rounded, notes=(*notes, *reuse))
 
