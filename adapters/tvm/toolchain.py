@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import inspect
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,16 +20,23 @@ def prepare() -> None:
     """Set what TVM reads when it compiles CUDA: where the headers are. The wheels keep CCCL where it does not look."""
     if root := cuda_root():
         os.environ["CUDA_PATH"] = str(root)
-        os.environ["TVM_CUDA_NVRTC_EXTRA_OPTS"] = f"-I{root / 'include' / 'cccl'}"
+    if headers := _wheel_folder("include/cccl/cuda/std/cstdint"):
+        folders = (headers / "include" / "cccl", headers / "include")
+        os.environ["TVM_CUDA_NVRTC_EXTRA_OPTS"] = shlex.join(f"-I{folder}" for folder in folders)
     os.environ["TVM_CUDA_COMPILE_MODE"] = "nvrtc"
 
 
 def cuda_root() -> Path | None:
     """The folder of the CUDA wheels in this environment (``bin``, ``include``, ``lib``), None where they are absent."""
+    return _wheel_folder("lib/libnvrtc.so.13")
+
+
+def _wheel_folder(holding: str) -> Path | None:
+    """The first CUDA folder on the path that has this file: the wheels of one CUDA may lie in several places."""
     spec = importlib.util.find_spec("nvidia")
     for location in spec.submodule_search_locations or () if spec else ():
         root = Path(location) / "cu13"
-        if (root / "lib" / "libnvrtc.so.13").is_file():
+        if (root / holding).is_file():
             return root
     return None
 
