@@ -12,6 +12,7 @@ from tensor_assets.campaign.stored import Stored, file, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.contract.arrays import Arrays, load_arrays, save_arrays
 from tensor_assets.contract.fixtures import BuiltFixture, build_fixtures
+from tensor_assets.errors import EvidenceDamaged
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.progress import announce
 from tensor_assets.records import Evidence, Fixture, FixtureRecord, Key, Outcome
@@ -43,8 +44,20 @@ def fixture_record(space: Workspace, workload: str, shape: str = "", *, force: b
 
 
 def load_fixtures(space: Workspace, record: FixtureRecord) -> tuple[BuiltFixture, ...]:
-    """The arrays of a stored record, as they were built. Raises EvidenceMissing, EvidenceDamaged."""
-    return tuple(_loaded(space.store, fixture) for fixture in record.fixtures)
+    """The arrays of a stored record, as they were built.
+
+    A compact bundle leaves them out: then they are made again, and must have the recorded hashes. Raises
+    EvidenceDamaged where they do not, or where a stored file is not what its name says.
+    """
+    if all(space.store.has(fixture.arrays.sha256) for fixture in record.fixtures):
+        return tuple(_loaded(space.store, fixture) for fixture in record.fixtures)
+    announce(f"{record.key.workload}: making fixtures again at {record.key.shape}")
+    built = build_fixtures(record.program)
+    if [fixture.hashes for fixture in built] != [fixture.hashes for fixture in record.fixtures]:
+        raise EvidenceDamaged(f"fixtures of {record.key.workload} at {record.key.shape} do not come out as recorded")
+    for fixture in built:
+        _stored(space.store, fixture)
+    return built
 
 
 def fixture_method(program: Program) -> str:

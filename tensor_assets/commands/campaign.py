@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tensor_assets.campaign.campaign import Request, run_campaign
+from tensor_assets.campaign.fixtures import NPZ
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace, known_target
 from tensor_assets.commands.report import chosen_workloads
@@ -28,7 +29,7 @@ from tensor_assets.sessions.allocation import current_allocation
 @click.option("--search", "searches", multiple=True, metavar="WORKLOAD:VARIANT", help="Also capture this variant.")
 @click.option("--profile", "profiled", multiple=True, help="Look into every configuration of this workload.")
 @click.option("--processes", default=3, show_default=True, help="Timing processes per configuration.")
-@click.option("--bundle", type=click.Path(path_type=Path), help="Write everything recorded into this one file.")
+@click.option("--bundle", type=click.Path(path_type=Path), help="Write what is public into this one file.")
 def campaign(
     device: str,
     target: str,
@@ -58,7 +59,7 @@ def campaign(
     for cell, outcome in stored.record.outcomes.items():
         click.echo(f"  {cell:<44} {outcome}")
     if bundle is not None:
-        made = export_bundle(space.store, bundle, Filters(public_only=True))
+        made = export_bundle(space.store, bundle, Filters(public_only=True, without=(NPZ,)))
         click.echo(f"{made.path}: {made.records:,} records, {made.bytes / 1e6:,.1f} MB")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tensor_assets.campaign.fixtures import NPZ
 from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import export_bundle, import_bundle
@@ -34,12 +35,24 @@ def verify(target: str) -> None:
 @click.option("--workload", "workloads", multiple=True, help="Only this workload; repeat for more.")
 @click.option("--compiler", "compilers", multiple=True, help="Only this compiler; repeat for more.")
 @click.option("--allocation", "allocations", multiple=True, help="Only records of this allocation; repeat for more.")
-@click.option("--public", is_flag=True, help="Leave out what is private: logs, caches, host identity.")
+@click.option("--public", is_flag=True, help="Leave out what is private: logs, caches, raw profiles.")
+@click.option("--compact", is_flag=True, help="Leave out fixture arrays, which are made again from their seeds.")
 def export(
-    path: Path, workloads: tuple[str, ...], compilers: tuple[str, ...], allocations: tuple[str, ...], public: bool
+    path: Path,
+    workloads: tuple[str, ...],
+    compilers: tuple[str, ...],
+    allocations: tuple[str, ...],
+    public: bool,
+    compact: bool,
 ) -> None:
     """Write records and their evidence into one file; what is left out is listed in it."""
-    filters = Filters(workloads=workloads, compilers=compilers, allocations=allocations, public_only=public)
+    filters = Filters(
+        workloads=workloads,
+        compilers=compilers,
+        allocations=allocations,
+        public_only=public,
+        without=(NPZ,) if compact else (),
+    )
     done = export_bundle(EvidenceStore(load_settings().store), path, filters)
     click.echo(f"{done.path}: {done.records:,} records, {done.evidence:,} files, {done.bytes / 1e6:,.1f} MB")
     _tell_omissions(done.omitted)

@@ -21,10 +21,16 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     allocations: tuple[str, ...] = ()  # ids, device UUIDs or device names
     public_only: bool = False
     history: bool = False  # also records that are no longer the latest of their key
+    without: tuple[str, ...] = ()  # media types to leave out, e.g. arrays that are made again from their seeds
 
     def declared(self) -> dict[str, list[str]]:
         """The filters that are set, as a bundle declares them."""
-        lists = {"workloads": self.workloads, "compilers": self.compilers, "allocations": self.allocations}
+        lists = {
+            "workloads": self.workloads,
+            "compilers": self.compilers,
+            "allocations": self.allocations,
+            "without": self.without,
+        }
         flags = {"public only": self.public_only, "history": self.history}
         return {name: sorted(values) for name, values in lists.items() if values} | {
             name: [] for name, value in flags.items() if value
@@ -93,6 +99,8 @@ class Selection:
                 )
             elif self._filters.public_only and (reason := self._view.why_private(evidence)):
                 self.omitted[evidence.sha256] = f"{evidence.name} is {reason}"
+            elif evidence.media_type in self._filters.without:
+                self.omitted[evidence.sha256] = f"{evidence.media_type} was asked to be left out"
             else:
                 self.evidence[evidence.sha256] = evidence
 
