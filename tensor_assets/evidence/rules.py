@@ -13,15 +13,17 @@ PLACEHOLDER = re.compile(r"<(?:secret|home|user|host|address|path|packages|email
 
 
 class Rule:
-    """``hints``: in lower case, text that the pattern matches holds at least one of them. Looking for them first makes
-    most rules cost nothing."""
+    """``hints``: in lower case, text that the pattern matches holds at least one of them. ``clue``: a pattern that
+    begins with a literal, and matches somewhere in such text. Looking for them first makes most rules cost nothing."""
 
-    def __init__(self, name: str, pattern: str, replace: str | Callable[[re.Match[str]], str], *hints: str) -> None:
+    def __init__(
+        self, name: str, pattern: str, replace: str | Callable[[re.Match[str]], str], *hints: str, clue: str = ""
+    ) -> None:
         self.name, self.replace, self.hints = name, replace, tuple(hint.lower() for hint in hints)
-        self.pattern = re.compile(pattern)
+        self.pattern, self.clue = re.compile(pattern), re.compile(clue)
 
     def may_match(self, lowered: str) -> bool:
-        return any(hint in lowered for hint in self.hints)
+        return any(hint in lowered for hint in self.hints) and self.clue.search(lowered) is not None
 
 
 def all_rules(identity: Identity) -> tuple[Rule, ...]:
@@ -72,12 +74,12 @@ _SECRET_NAMES = (
     r"|private[_-]?key|set-cookie|cookie"
 )
 _SECRET_HINTS = ("passw", "passphrase", "secret", "api", "token", "private", "cookie")
-_SHOUTED = r"[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)[A-Z0-9_]*"
-_UUID = r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"
-_TLDS = (
-    "com|org|net|edu|gov|mil|io|ai|dev|cloud|tech|info|de|uk|eu|fr|ch|at|nl|se|no|fi|pl|cz|it|es|jp|cn|kr|in|ca|au|br"
-    "|ru|us|internal|local|lan|corp|intranet|test|example"
+_SHOUTED = (
+    r"[A-Z0-9_]{0,64}(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)[A-Z0-9_]{0,64}"
 )
+_UUID = r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"
+_TLDS = "io|ai|dev|cloud|tech|info|de|uk|eu|fr|ch|at|nl|se|no|fi|pl|cz|it|es|jp|cn|kr|in|ca|au|br|ru|us|local|test"
+_LONG_TLDS = "com|org|net|edu|gov|mil|internal|lan|corp|intranet|example"  # no attribute of an array is called so
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 _SEGMENT = r"[^/\s\"'<>:;,|`(){}\[\]=*?$\\]+"
 _EXTENSION = re.compile(
@@ -86,7 +88,7 @@ _EXTENSION = re.compile(
     r"|dat|zst|tar|gz|zip|parquet)"
 )
 # Every machine has these; they say where a tool lies, not whose it is.
-_SYSTEM = r"(?!(?:usr|lib|lib64|bin|sbin|dev|etc|sys)/)"
+_SYSTEM = r"(?!(?:usr|lib|lib64|bin|sbin|dev|etc|sys)/|proc/[a-z])"
 
 
 def _keep_lines(match: re.Match[str]) -> str:
@@ -127,7 +129,12 @@ _RULES = (
         *("token", "secret", "passw", "api_key", "apikey", "access", "private", "credential"),
     ),
     Rule("secret", rf"\b((?i:{_SECRET_NAMES})){_SAYS}[^\s\"',;<(%$\\]{{6,}}", r"\1\2<secret>", *_SECRET_HINTS),
-    Rule("secret", r"\b(machine\s+\S+\s+login\s+\S+\s+password\s+)[^\s<]\S*", r"\1<secret>", "machine"),
+    Rule(
+        "secret",
+        r"\b(machine\s{1,9}\S{1,255}\s{1,9}login\s{1,9}\S{1,255}\s{1,9}password\s{1,9})[^\s<]\S*",
+        r"\1<secret>",
+        "machine",
+    ),
     Rule(
         "home",
         r"/(?:home|Users)/(?!<)[^/\s\"'<>:;,|`(){}\[\]\\]+(?=[\s\"'<>:;,|`(){}\[\]\\]|/?$)",
@@ -144,53 +151,61 @@ _RULES = (
         _shorten_path,
         "/",
     ),
-    Rule("email", rf"\b[\w.+-]+@(?:[\w-]+[.])+(?:{_TLDS})\b(?![\w(.])", "<email>", "@"),
-    Rule("user", r"\b[a-z_][\w.-]*@[\w.-]+(?=:[~/<])", f"{_USER}@{_HOST}", "@"),
+    Rule(
+        "email",
+        rf"(?<![\w.+-])[\w.+-]{{1,64}}+@(?:[\w-]{{1,63}}[.]){{1,8}}(?:(?:{_TLDS})\b(?![\w(.])|(?:{_LONG_TLDS})\b(?![\w(]))",
+        "<email>",
+        "@",
+    ),
+    Rule("user", r"(?<![\w.-])[a-z_][\w.-]{0,63}+@[\w.-]{1,255}(?=:[~/<])", f"{_USER}@{_HOST}", "@"),
     Rule("host", rf"\b((?i:hostname|nodename|slurmd_nodename|computername)){_SAYS}[\w.-]+", rf"\1\2{_HOST}", "name"),
     Rule(
         "host",
-        r"\b(?=[\w.]*[-\d])[\w-]+(?:[.][\w-]+)*[.](?:internal|lan|corp|intranet|localdomain)\b(?![.(])",
+        r"(?<![\w.-])(?=[\w.]{0,255}[-\d])(?:[\w-]{1,63}+[.]){1,8}(?:internal|lan|corp|intranet|localdomain)\b(?![(])",
         _HOST,
         *(".internal", ".lan", ".corp", ".intranet", ".localdomain"),
     ),
-    Rule("host", r"\b(?=[\w]*-)[\w-]+[.]local\b(?![.(])", _HOST, ".local"),
+    Rule("host", r"(?<![\w.-])(?=\w{0,63}-)[\w-]{1,63}+[.]local\b(?![(])", _HOST, ".local"),
     Rule("host", r"\bec2-[\d-]+[.][\w.-]+", _HOST, "ec2-"),
     Rule(
         "host",
         rf"\b((?i:boot|machine|system)[_-]?(?i:id|uuid)){_SAYS}{_UUID}",
         rf"\1\2{_HOST}",
-        "boot",
-        "machine",
-        "system",
+        *("boot", "machine", "system"),
     ),
     Rule(
         "host",
-        rf"\b((?i:serial)(?: ?(?i:number|no))?){_SAYS}(?=[\w-]*\d)[\w-]{{6,}}",
+        rf"\b((?i:serial)(?: ?(?i:number|no))?){_SAYS}(?=[\w-]{{0,64}}\d)[\w-]{{6,}}",
         rf"\1\2{_HOST}",
-        "erial",
-        "ERIAL",
+        "serial",
     ),
-    Rule("address", r"(?<![\w:-])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:-])", _ADDRESS, ":"),
+    Rule(
+        "address",
+        r"(?<![\w:-])(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}(?![\w:-])",
+        _ADDRESS,
+        ":",
+        clue=r":[0-9a-f]{2}:[0-9a-f]{2}:",
+    ),
     Rule(
         "address",
         rf"(?<![\w.<>~^-])(?<!==)(?<!ersion )(?<!ersion: )(?!127[.]|0[.]0[.]0[.]0|255[.]){_OCTET}(?:[.]{_OCTET}){{3}}"
-        r"(?![\w.]|-\w)",
+        r"(?!\w|-\w|[.]\d|[.](?:dev|post|rc))",
         _ADDRESS,
         ".",
+        clue=r"[.]\d{1,3}[.]\d{1,3}[.]\d",
     ),
     Rule(
         "address",
         r"(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:fe80|f[cd][0-9a-f]{2}|2[0-9a-f]{3})(?::[0-9a-f]{1,4}){0,6}"
-        r"::(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?)(?![\w:.])",
+        r"::(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?)(?![\w:])",
         _ADDRESS,
         ":",
+        clue=r":(?:[0-9a-f]{1,4}:|:[0-9a-f]{1,4}\b|:(?!\w))",
     ),
     Rule(
         "pid",
         r"\b(p?pid|PID|process id)([\\\"']*(?: ?[:=#] ?| )[\\\"']*)\d{2,}\b",
         r"\1\2<pid>",
-        "pid",
-        "PID",
-        "process id",
+        *("pid", "process id"),
     ),
 )
