@@ -35,6 +35,7 @@ class _Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: int = 100
     worker_variable: str = ""
     worker_version: str = ""
+    import_variable: str = ""
     variables: dict[str, str] = {}
 
 
@@ -52,6 +53,7 @@ class AdapterFolder(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[SystemTool, ...] = ()
     worker_variable: str = ""  # environment variable that may name an executable serving in the kit's place
     worker_version: str = ""  # the one version such an executable must report; empty for any
+    import_variable: str = ""  # environment variable that names a capture made elsewhere, where the adapter reads such
     variables: dict[str, str] = {}  # set for every worker of this compiler
 
     @property

@@ -22,6 +22,11 @@ from tensor_worker.adapter import Unavailable
 from tensor_worker.fingerprint import fingerprint
 from tensor_worker.messages import Compile, Hello
 
+from tensor_assets.campaign.imported import import_capture
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.errors import BundleRefused, SettingsError
+from tensor_assets.records import CaptureRecord
+from tensor_assets.settings import load_settings
 from tensor_assets.workers.adapters import discover
 from tensor_assets.workers.environments import Environment
 from tensor_assets.workers.failure import WorkerFailed
@@ -283,6 +288,52 @@ class TestImport:
         other = msgspec.structs.replace(request, variant="default")
         with pytest.raises(Unavailable, match="variant default-widened, not default"):
             adapter.compile(other, {}, tmp_path / "dump")
+
+
+@pytest.mark.compilers
+class TestFiled:
+    """Through the adapter's worker in its own environment, into a store."""
+
+    @pytest.fixture
+    def space(self, tmp_path):
+        return Workspace(msgspec.structs.replace(load_settings(), store=str(tmp_path / "store")))
+
+    def test_an_import_is_a_record_like_ours_with_its_own_key(self, space, tmp_path):
+        folder = write_bundle(tmp_path / "bundle")
+        stored = import_capture(space, "luminal", folder)
+        record = space.store.latest(CaptureRecord, stored.record.key)[1]
+        assert (record.key.workload, record.key.variant, record.key.target) == (
+            "weight_view", "default-widened", "NVIDIA H100 80GB HBM3",
+        )  # fmt: skip
+        assert record.key.environment == hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
+        assert record.outcome.status == "unavailable"
+        assert "was not run here" in record.outcome.reason
+        assert record.admission is None
+        assert [launch.kind for launch in record.plan.launches] == ["library", "kernel", "kernel"]
+        egraph = next(each.text for each in record.stages if each.stage == "egraph")
+        assert space.store.read(egraph) == serialized()
+
+    def test_a_patched_build_is_filed_apart(self, space, tmp_path):
+        patch = b"--- a/site.egg\n+++ b/site.egg\n"
+        declared = {
+            "patch.diff": patch,
+            "patch": {"sha256": hashlib.sha256(patch).hexdigest(), "summary": "FP16 operands"},
+        }
+        plain = import_capture(space, "luminal", write_bundle(tmp_path / "plain")).record.key
+        patched = import_capture(space, "luminal", write_bundle(tmp_path / "patched", **declared)).record.key
+        assert patched.patch == hashlib.sha256(patch).hexdigest()
+        assert (plain.patch, plain.variant == patched.variant) == ("", False)
+
+    def test_a_refused_bundle_files_nothing(self, space, tmp_path):
+        with pytest.raises(
+            BundleRefused, match=r"the capture bundle is refused: manifest\.json: Object contains unknown field"
+        ):
+            import_capture(space, "luminal", write_bundle(tmp_path / "bundle", speed=1))
+        assert list(space.store.records()) == []
+
+    def test_a_compiler_that_imports_nothing_says_so(self, space, tmp_path):
+        with pytest.raises(SettingsError, match="max reads no captures made elsewhere"):
+            import_capture(space, "max", tmp_path)
 
 
 class TestNeverPooled:
