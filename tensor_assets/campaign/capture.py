@@ -13,9 +13,10 @@ from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.method import CAPTURE, CONTRACT, KIT, source_hash
 from tensor_assets.campaign.options import CellOptions
 from tensor_assets.campaign.stored import Stored, file, provenance, reuse
-from tensor_assets.campaign.workspace import Workspace
-from tensor_assets.errors import SettingsError
+from tensor_assets.campaign.workspace import Workspace, worker_target
+from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.records import CaptureRecord, EnvironmentRecord, FixtureRecord, Key, Outcome
+from tensor_assets.sessions.allocation import device_of
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment
@@ -46,7 +47,9 @@ def chosen_variants(record: EnvironmentRecord, target: str, asked: Sequence[str]
     for name in asked:
         if name not in offered:
             raise SettingsError(f"{record.key.compiler} has no variant {name!r} (have: {', '.join(offered)})")
-    routine = tuple(name for name, variant in offered.items() if _routine(variant) and target in variant.targets)
+    routine = tuple(
+        name for name, variant in offered.items() if _routine(variant) and worker_target(target) in variant.targets
+    )
     return tuple(dict.fromkeys((DEFAULT, *(asked or routine))))
 
 
@@ -105,6 +108,8 @@ def _hindrance(
     """Why the cell cannot be captured: its environment's own outcome, or a gate that is shut."""
     if environment.outcome.status != "ok":
         return environment.outcome
+    if worker_target(target) == "cuda" and (refusal := _refusal(target)):
+        return Outcome(status="unavailable", reason=refusal)
     if workload == GATE or GATE not in space.workloads:
         return None
     gates = [
@@ -118,6 +123,15 @@ def _hindrance(
         return None
     reason = f"{GATE}, the gate of every other workload, is {gate.outcome.status} on {target}: {gate.outcome.reason}"
     return Outcome(status="blocked", reason=reason)
+
+
+def _refusal(target: str) -> str:
+    """Why nothing can run on ``target`` here; empty where it can."""
+    try:
+        with device_of(target):
+            return ""
+    except DeviceRefused as refused:
+        return str(refused)
 
 
 def _not_captured(
@@ -164,7 +178,7 @@ class _Cell:
             program=self._fixtures.record.program,
             fixtures=load_fixtures(self._space, self._fixtures.record),
             variant=variant,
-            target=target,
+            target=worker_target(target),
             key=key,
             parents=self._parents,
         )

@@ -10,7 +10,7 @@ from tensor_worker.messages import Greeting, Hello
 
 from tensor_assets.campaign.method import KIT, source_hash
 from tensor_assets.campaign.stored import Stored, file, provenance, reuse
-from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.progress import announce
 from tensor_assets.records import EnvironmentRecord, Key, Outcome
 from tensor_assets.workers.adapters import AdapterFolder
@@ -54,7 +54,7 @@ def recorded_environment(space: Workspace, compiler: str, target: str) -> Enviro
 
 
 def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -> Ready:
-    environment = build_environment(adapter, space.settings, target=target, keeper=space.store)
+    environment = build_environment(adapter, space.settings, target=worker_target(target), keeper=space.store)
     if isinstance(environment, Outcome):
         return Ready(_unavailable(space, adapter, target, environment), None)
     key = Key(compiler=adapter.name, target=target, environment=environment.hash, method=source_hash(KIT, adapter.path))

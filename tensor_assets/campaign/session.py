@@ -13,9 +13,9 @@ from tensor_assets.campaign.capture import captures_of
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.options import SessionOptions
-from tensor_assets.campaign.stored import Stored, file, reuse
+from tensor_assets.campaign.stored import Stored, file, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace
-from tensor_assets.records import CaptureRecord, Evidence, Key, SessionRecord
+from tensor_assets.records import Allocation, CaptureRecord, Evidence, Key, Outcome, SessionRecord
 from tensor_assets.sessions.method import Method, method_for
 from tensor_assets.sessions.participants import Contender, TimingWorker
 from tensor_assets.sessions.session import run_session
@@ -34,6 +34,8 @@ def time_workload(space: Workspace, workload: str, options: SessionOptions) -> S
     key = session_key(fixtures.record.key, options.target, method, admitted, options.seed)
     if not options.force and (found := reuse(space.store, SessionRecord, key)):
         return found
+    if not admitted:
+        return file(space.store, _empty(key, method, options.seed, (fixtures.id,)))
     record = run_session(
         fixtures.record.program,
         load_fixtures(space, fixtures.record),
@@ -53,6 +55,20 @@ def admitted_captures(space: Workspace, workload: str, target: str, shape: str) 
     return [
         c for c in captures if c.record.outcome.status == "ok" and c.record.admission and c.record.admission.admitted
     ]
+
+
+def _empty(key: Key, method: Method, seed: int, parents: tuple[str, ...]) -> SessionRecord:
+    """A session without anybody in it; it needs no device."""
+    return SessionRecord(
+        key=key,
+        outcome=Outcome(status="blocked", reason="no configuration of this workload was admitted on this target"),
+        provenance=provenance(parents),
+        allocation=Allocation(id="", device=""),
+        seed=seed,
+        processes=(),
+        blocks=(),
+        method=method.described(),
+    )
 
 
 def session_key(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from tensor_assets.contract.manifest import Manifest, load_workloads
 from tensor_assets.contract.shapes import Shapes, load_shapes
-from tensor_assets.errors import SettingsError
+from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.sessions.allocation import device_of
 from tensor_assets.settings import Settings, load_settings
 from tensor_assets.workers.adapters import AdapterFolder, discover
 
@@ -21,7 +23,7 @@ T = TypeVar("T")
 SUITE_SHAPE = {"matrix": "matrix", "original": "main"}
 
 
-# A real device may also be named as its driver does, e.g. "NVIDIA H100 80GB HBM3".
+# A real device may also be asked for by its driver's name, e.g. "NVIDIA H100 80GB HBM3".
 TARGETS = ("cpu", "sm_90", "cuda")
 
 
@@ -68,11 +70,24 @@ class Workspace:
         return name
 
 
-def known_target(target: str) -> str:
-    """``target`` itself; SettingsError unless it is one of ``TARGETS`` or the name of an NVIDIA device."""
-    if target in TARGETS or target.startswith("NVIDIA "):
-        return target
-    raise SettingsError(f"target {target!r} is not known (have: {', '.join(TARGETS)}, or a device by its full name)")
+def resolved_target(target: str) -> str:
+    """The name records are filed under: ``cuda`` is the device found, by its full name, as long as there is one.
+
+    Raises SettingsError unless ``target`` is one of ``TARGETS`` or the full name of an NVIDIA device.
+    """
+    if target not in TARGETS and not target.startswith("NVIDIA "):
+        raise SettingsError(
+            f"target {target!r} is not known (have: {', '.join(TARGETS)}, or a device by its full name)"
+        )
+    if target == "cuda":
+        with suppress(DeviceRefused), device_of(target) as found:
+            return found.name if found else target
+    return target
+
+
+def worker_target(target: str) -> str:
+    """What a worker is told: every real device is ``cuda``, whatever its name."""
+    return target if target in TARGETS else "cuda"
 
 
 def _named(what: str, name: str, have: dict[str, T]) -> T:

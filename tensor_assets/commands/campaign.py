@@ -9,7 +9,7 @@ import click
 from tensor_assets.campaign.campaign import Request, run_campaign
 from tensor_assets.campaign.fixtures import NPZ
 from tensor_assets.campaign.options import Options
-from tensor_assets.campaign.workspace import Workspace, known_target
+from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.commands.report import chosen_workloads
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import DeviceRefused, SettingsError
@@ -44,7 +44,8 @@ def campaign(
 ) -> None:
     """Preflight, gate, capture, timing, profile, teardown; TENSOR_ASSETS_PACKED names environments brought along."""
     space = Workspace()
-    _require_device(device, known_target(target))
+    target = resolved_target(target)
+    _require_device(device, target)
     request = Request(
         workloads=chosen_workloads(space, workloads, suites),
         compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),

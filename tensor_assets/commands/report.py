@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tensor_assets.campaign.workspace import Workspace, known_target
+from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.commands.request import Request
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import SettingsError
@@ -33,7 +33,7 @@ def report(
     request = Request(
         workloads=chosen_workloads(space, workloads, suites),
         compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),
-        target=known_target(target or space.settings.target),
+        target=resolved_target(target or space.settings.target),
         shape=shape and space.known_shape(shape),
         processes=processes,
         force=force,

@@ -22,7 +22,7 @@ def timing_session(
     context: dg.AssetExecutionContext, config: SessionConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
     """Every admitted configuration of one workload, timed in interleaved blocks on one allocation."""
-    stored = time_workload(workspace.open(), context.partition_key, config)
+    stored = time_workload(workspace.open(), context.partition_key, config.options())
     return dg.MaterializeResult(metadata=session_metadata(stored))
 
 
@@ -42,9 +42,9 @@ def benchmark(
 ) -> dg.MaterializeResult:
     """The cell's view of its workload's timing session: process medians, verdict, the A/A noise floor."""
     cell = Cell.from_partition(context.partition_key)
-    space = workspace.open()
-    benchmarks = benchmark_cell(space, cell.workload, cell.compiler, config)
-    captures = captures_of(space, cell.workload, config.target, config.shape, cell.compiler)
+    space, options = workspace.open(), config.options()
+    benchmarks = benchmark_cell(space, cell.workload, cell.compiler, options)
+    captures = captures_of(space, cell.workload, options.target, options.shape, cell.compiler)
     picture = latency_image(space, captures, benchmarks)
     return dg.MaterializeResult(
         metadata=benchmark_metadata(benchmarks, picture), check_results=[benchmark_check("timed", benchmarks)]

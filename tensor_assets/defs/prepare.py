@@ -4,6 +4,7 @@ import dagster as dg
 
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.fixtures import fixture_record
+from tensor_assets.campaign.workspace import resolved_target
 from tensor_assets.defs.metadata import environment_metadata, fixtures_metadata
 from tensor_assets.defs.resources import EnvironmentConfig, ShapeConfig, WorkspaceResource
 from tensor_assets.partitions import COMPILERS, WORKLOADS
@@ -26,7 +27,9 @@ def environment(
     context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
     """One compiler's isolated environment, built from its hash-pinned lock; a failed install is an outcome."""
-    ready = environment_record(workspace.open(), context.partition_key, config.target, force=config.force)
+    ready = environment_record(
+        workspace.open(), context.partition_key, resolved_target(config.target), force=config.force
+    )
     return dg.MaterializeResult(metadata=environment_metadata(ready.stored))
 
 

@@ -3,9 +3,11 @@
 from functools import cached_property
 
 import dagster as dg
+import msgspec
 from pydantic import Field
 
-from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.campaign.options import Options
+from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.settings import load_settings
 
 
@@ -39,7 +41,16 @@ class CellConfig(EnvironmentConfig):
     shape: str = Field(default="", description="Shape by name; empty: the one its suite is quoted at.")
     variants: list[str] = Field(default=[], description="Variants to capture; empty: default and contract breakers.")
 
+    def options(self) -> Options:
+        """As the steps want it, with the device's own name for its target."""
+        return Options(
+            target=resolved_target(self.target), shape=self.shape, variants=tuple(self.variants), force=self.force
+        )
+
 
 class SessionConfig(CellConfig):
     processes: int = Field(default=3, ge=1, le=16, description="Fresh processes per configuration.")
     seed: int = Field(default=0, ge=0, description="Order of the interleaved blocks.")
+
+    def options(self) -> Options:
+        return msgspec.structs.replace(super().options(), processes=self.processes, seed=self.seed)

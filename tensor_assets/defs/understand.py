@@ -53,7 +53,7 @@ def capture(
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """One worker per variant, from cold caches: stages, graph, plan, fingerprint, admission verdict."""
     cell = Cell.from_partition(context.partition_key)
-    captures = capture_cell(workspace.open(), cell.workload, cell.compiler, config)
+    captures = capture_cell(workspace.open(), cell.workload, cell.compiler, config.options())
     yield dg.MaterializeResult(asset_key="semantic_ir", metadata=semantic_metadata(captures))
     yield dg.MaterializeResult(
         asset_key="selected_plan",
