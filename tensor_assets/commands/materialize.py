@@ -15,6 +15,7 @@ import dagster as dg
 import msgspec
 
 from tensor_assets.campaign.capture import GATE, default_capture
+from tensor_assets.campaign.recorded import import_recorded
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.commands.instance import dagster_home
 from tensor_assets.commands.request import Request
@@ -39,6 +40,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 def materialize(space: Workspace, request: Request) -> Made:
     """Run every step for every asked partition. A cell's trouble is its outcome; only broken infrastructure raises."""
+    import_recorded(space)
     runner = _Runner(space, request)
     workloads = sorted(request.workloads, key=lambda name: name != GATE)
     cells = [Cell(workload, compiler) for workload in workloads for compiler in request.compilers]
