@@ -21,6 +21,7 @@ from tensor_assets.errors import StoreUnwritable
 from tensor_assets.progress import announce
 
 POLL_SECONDS = 0.2
+NAME = "tensor_assets"
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -97,11 +98,16 @@ class Lease:
 
 
 def default_folder() -> Path:
-    """``TENSOR_ASSETS_LEASE``, else the host's lock folder, else its temporary one (never a user's own)."""
+    """``TENSOR_ASSETS_LEASE``, else one in the host's lock folder, else in its temporary one (never a user's own)."""
     if named := os.environ.get("TENSOR_ASSETS_LEASE"):
         return Path(named)
-    shared = next((path for path in (Path("/run/lock"), Path("/var/lock")) if os.access(path, os.W_OK)), None)
-    return (shared or Path(tempfile.gettempdir())) / "tensor_assets"
+    shared = (parent / NAME for parent in (Path("/run/lock"), Path("/var/lock")))
+    return next((folder for folder in shared if _usable(folder)), Path(tempfile.gettempdir()) / NAME)
+
+
+def _usable(folder: Path) -> bool:
+    """Whether it is there for everyone, or can be made."""
+    return os.access(folder if folder.exists() else folder.parent, os.W_OK)
 
 
 def _prepare(folder: Path) -> None:
