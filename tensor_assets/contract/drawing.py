@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from tensor_worker.program import Op, Program
 
 from tensor_assets.contract.draws import Draws
@@ -15,8 +16,8 @@ from tensor_assets.contract.oracle import Values, by_contract
 from tensor_assets.contract.recipes import Recipe
 from tensor_assets.contract.rows import Entangled, carrying_axes, resized, taken
 
-# Rows drawn for each row that is needed, where only unambiguous ones are kept.
-_CANDIDATES = (2, 6)
+# Where only unambiguous rows are kept: how many are drawn at once at least, and how often.
+_BATCH, _BATCHES = 64, 8
 
 
 class Drawn(NamedTuple):
@@ -39,11 +40,7 @@ def draw_decided(program: Program, recipe: Recipe, key: str) -> Drawn:
     head = _rowwise_head(program)
     if head is None:
         return draw(program, recipe, key)
-    for factor in _CANDIDATES:
-        kept = _decided_rows(head, recipe, f"{key}/{factor}", factor)
-        if kept is not None:
-            return _Drawing(program, recipe, key, kept).finish()
-    raise NotExact("no row has unambiguous results")
+    return _Drawing(program, recipe, key, _decided_rows(head, recipe, key)).finish()
 
 
 class _Drawing:
@@ -156,22 +153,38 @@ def _rowwise_head(program: Program) -> Program | None:
     )
 
 
-def _decided_rows(head: Program, recipe: Recipe, key: str, factor: int) -> dict[str, Array] | None:
+def _decided_rows(head: Program, recipe: Recipe, key: str) -> dict[str, Array]:
     """Inputs of ``head`` made of rows whose outputs have one legal value; repeated where there are too few."""
+    count = head.value(head.outputs[0]).shape[-2]
     try:
         axes = carrying_axes(head)
-        count = head.value(head.outputs[0]).shape[-2]
-        tall = resized(head, max(factor * count, 64))
+        tall = resized(head, max(count, _BATCH))
     except Entangled as reason:
         raise NotExact(str(reason)) from None
-    inputs = draw(tall, recipe, key).inputs
-    values = enclose(tall, inputs, recipe.margin_ulp).values
-    decided = np.ones(tall.value(tall.outputs[0]).shape[-2], bool)
-    for name in tall.outputs:
+    shared: dict[str, Array] = {}
+    kept: dict[str, list[Array]] = {name: [] for name, axis in axes.items() if axis is not None}
+    found = 0
+    for batch in range(_BATCHES):
+        inputs = _Drawing(tall, recipe, f"{key}/{batch}", shared).finish().inputs
+        shared = {name: array for name, array in inputs.items() if axes[name] is None}
+        rows = np.flatnonzero(_unambiguous(tall, inputs, recipe.margin_ulp))
+        found += len(rows)
+        for name in inputs.keys() - shared.keys():
+            kept[name].append(taken(inputs[name], axes[name], rows.tolist()))
+        if found >= count:
+            break
+    if not found:
+        raise NotExact("no row has unambiguous results")
+    places = np.resize(np.arange(found), count).tolist()
+    joined = {name: np.concatenate(parts, axis=axes[name]) for name, parts in kept.items() if parts}
+    return shared | {name: taken(array, axes[name], places) for name, array in joined.items()}
+
+
+def _unambiguous(program: Program, inputs: dict[str, Array], margin_ulp: float) -> NDArray[np.bool_]:
+    """For each row of the outputs whether every element has one legal value."""
+    values = enclose(program, inputs, margin_ulp).values
+    decided = np.ones(program.value(program.outputs[0]).shape[-2], np.bool_)
+    for name in program.outputs:
         low, high = values[name]
         decided &= (low == high).all(axis=tuple(axis for axis in range(low.ndim) if axis != low.ndim - 2))
-    rows = np.flatnonzero(decided)
-    if len(rows) < min(count, factor * count // 16 + 1):
-        return None
-    rows = np.resize(rows, count)
-    return {name: taken(array, axes[name], rows.tolist()) for name, array in inputs.items()}
+    return decided

@@ -106,8 +106,8 @@ def _exact_recipes(program: Program) -> dict[str, list[Exact]]:
     """For each exact fixture the recipes to try, in order."""
     kinds = {op.op for op in program.ops}
     if "exp" in kinds:
-        levels: list[Exact] = [Levels(4)]
-        return {"exact-0": levels, "exact-1": levels, "exact-ties": [Ties()], "exact-subnormal": [Levels(10)]}
+        levels: list[Exact] = [Levels()]
+        return {"exact-0": levels, "exact-1": levels, "exact-ties": [Ties()], "exact-subnormal": [Levels(deep=True)]}
     members = FAMILY if "matmul" in kinds and not _has_interior(program) else _WHERE_ROWS_ARE_KEPT
     found: dict[str, list[Exact]] = {}
     for name in members:
@@ -217,7 +217,8 @@ def _coverage(program: Program, inputs: Mapping[str, Array]) -> dict[str, float]
             cut, some = take(cut, some, range(min(count, size)), along)
     values = execute(cut, some)
     right = outputs_of(cut, values)
-    return {violation.title: _changed(violation.outputs_from(cut, values), right) for violation in violations(cut)}
+    alone = [violation for violation in violations(cut) if not violation.combined]
+    return {violation.title: _changed(violation.outputs_from(cut, values), right) for violation in alone}
 
 
 def _changed(outputs: Mapping[str, Array], right: Mapping[str, Array]) -> float:

@@ -119,22 +119,28 @@ class Ties(Exact):
 class Levels(Exact):
     """Softmax rows of a few values each, so that all results of a row can be unambiguous at once.
 
-    The values have more bits than their difference to the maximum keeps in FP16. ``depth`` is how far below it they go:
-    beyond 9 the results are FP16 subnormals.
+    Differences to the maximum have more bits than FP16 keeps. ``deep``: so far below it that results are subnormal.
     """
 
-    def __init__(self, depth: float) -> None:
+    def __init__(self, deep: bool = False) -> None:
         super().__init__(FAMILY[""])
         self.margin_ulp = 64.0
-        self._low, self._high = (-1024, 2047) if depth < 9 else (-8191, -5120)
-        self.summary = f"four values a row within {depth:g} of the maximum, half of the row 24 to 40 below"
+        self.deep = deep
+        far = "far enough below it for subnormal results" if deep else "1.5 to 3.5 below it"
+        self.summary = f"the maximum and two values {far} on 5/8 of each row, the rest 24 to 40 below"
 
     def rows(self, draws: Draws, shape: Shape, op: str) -> Float64:
         lead = shape[:-1]
         top = 2.0 + draws.integers((*lead, 1), 1, 511) / 512
-        levels = np.concatenate([top, draws.integers((*lead, 3), self._low, self._high) / 1024], axis=-1)
-        chosen = np.take_along_axis(levels, draws.integers(shape, 0, 3).astype(np.int64), axis=-1)
-        return np.where(draws.integers(shape, 0, 1) == 0, chosen, -(22.0 + draws.integers(shape, 0, 15)))
+        if self.deep:  # exp(-d) / z is below 2**-14 from d = 10 - ln z on, and z is about a sixth of the length
+            near = 512 * 9 - 355 * (shape[-1] // 8).bit_length()
+            levels = -draws.integers((*lead, 2), near, near + 1023) / 512
+        else:
+            levels = draws.integers((*lead, 2), -2047, 2047) / 4096
+        places = np.array([0, 0, 1, 1, 1, 2, 2, 2])
+        choice = places[draws.integers(shape, 0, 7).astype(np.int64)]
+        chosen = np.take_along_axis(np.concatenate([top, levels], axis=-1), choice, axis=-1)
+        return np.where(draws.integers(shape, 0, 7) < 5, chosen, -(22.0 + draws.integers(shape, 0, 15)))
 
 
 def _attempts(largest: int) -> list[tuple[int, int]]:

@@ -25,12 +25,16 @@ _SPLITS = 4
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """One violation of one program. ``ops`` are where it happens; ``rule`` is the oracle's rule, changed."""
+    """One violation of one program. ``ops`` are where it happens; ``rule`` is the oracle's rule, changed.
+
+    ``combined``: at several places at once, each of which is a violation of its own in the list.
+    """
 
     name: str
     ops: tuple[str, ...]
     summary: str
     rule: Rule
+    combined: bool = False
 
     @property
     def title(self) -> str:
@@ -226,5 +230,7 @@ def _everywhere(
     name: str, ops: Sequence[str], summary: str, rule: Callable[[tuple[str, ...]], Rule]
 ) -> list[Violation]:
     """The violation at each of ``ops`` alone, and at all of them where there are several."""
-    groups = [(op,) for op in ops] + ([tuple(ops)] if len(ops) > 1 else [])
-    return [Violation(name=name, ops=group, summary=summary, rule=rule(group)) for group in groups]
+    found = [Violation(name=name, ops=(op,), summary=summary, rule=rule((op,))) for op in ops]
+    if len(ops) > 1:
+        found.append(Violation(name=name, ops=tuple(ops), summary=summary, rule=rule(tuple(ops)), combined=True))
+    return found
