@@ -15,6 +15,7 @@ import psutil
 
 from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import GATE, capture_cell
+from tensor_assets.campaign.effort import effort_of
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.fixtures import fixture_record
 from tensor_assets.campaign.options import Options
@@ -23,8 +24,9 @@ from tensor_assets.campaign.session import time_workload
 from tensor_assets.campaign.stored import Stored, file, provenance
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.progress import announce
-from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, Key, Outcome, Phase
+from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, FixtureRecord, Key, Outcome, Phase
 from tensor_assets.sessions.allocation import current_allocation
+from tensor_assets.sessions.effort import DEADLINE
 from tensor_assets.sessions.preparing import at_once
 from tensor_assets.workers.process import TOKEN
 
@@ -40,6 +42,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     options: Options
     variants: Mapping[str, tuple[str, ...]] = {}  # workload → variants beyond the routine ones
     profiled: tuple[str, ...] = ()  # workloads
+    efforts: tuple[tuple[str, str], ...] = ()  # (workload, compiler) whose search levels are compared
+    search_seconds: float = DEADLINE  # for one search
 
 
 def run_campaign(space: Workspace, request: Request) -> Stored[CampaignRecord]:
@@ -60,8 +64,7 @@ class _Campaign:
         with self._phase("preflight"):
             found = self._preflight()
         with self._phase("fixtures", idle=True):
-            for workload in self._request.workloads:
-                fixture_record(self._space, workload, self._options.shape)
+            self._fixtures()
         with self._phase("gate", idle=True):
             self._capture([GATE] if GATE in self._request.workloads else [])
         with self._phase("capture", idle=True):
@@ -71,6 +74,9 @@ class _Campaign:
         for workload in self._request.profiled:
             with self._phase(f"profile {workload}"):
                 self._profile(workload)
+        for workload, compiler in self._request.efforts:
+            with self._phase(f"search effort {workload} {compiler}"):
+                effort_of(self._space, workload, compiler, self._options, self._request.search_seconds)
         record = CampaignRecord(
             key=Key(target=target, environment=allocation.id),
             outcome=Outcome(status="ok"),
@@ -97,6 +103,14 @@ class _Campaign:
                 for name, record in environments.items()
             },
         }
+
+    def _fixtures(self) -> None:
+        with ThreadPoolExecutor(at_once()) as pool:
+            for stored in pool.map(self._fixture_one, self._request.workloads):
+                announce(f"{stored.record.key.workload}: fixtures at {stored.record.key.shape}")
+
+    def _fixture_one(self, workload: str) -> Stored[FixtureRecord]:
+        return fixture_record(self._space, workload, self._options.shape)
 
     def _capture(self, workloads: Sequence[str]) -> None:
         cells = [(workload, compiler) for workload in workloads for compiler in self._request.compilers]

@@ -92,7 +92,7 @@ def _contender(space: Workspace, capture: CaptureRecord) -> Contender:
         compiler=capture.key.compiler,
         variant=capture.key.variant,
         fingerprint=capture.fingerprint,
-        start=_starter(space, space.adapter(capture.key.compiler), ready.environment, capture.cache),
+        start=starter(space, space.adapter(capture.key.compiler), ready.environment, capture.cache),
         cache=capture.cache.sha256 if capture.cache else "",
     )
 
@@ -108,7 +108,7 @@ def restored_folder(space: Workspace, path: Path, cache: Evidence | None) -> Wor
     return folder
 
 
-def _starter(
+def starter(
     space: Workspace, adapter: AdapterFolder, environment: Environment, cache: Evidence | None
 ) -> Callable[[Path], AbstractContextManager[TimingWorker]]:
     def start(path: Path) -> AbstractContextManager[TimingWorker]:

@@ -17,6 +17,7 @@ from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.transfer import export_bundle
 from tensor_assets.progress import listening
 from tensor_assets.sessions.allocation import current_allocation
+from tensor_assets.sessions.effort import DEADLINE
 
 
 @click.command()
@@ -27,6 +28,8 @@ from tensor_assets.sessions.allocation import current_allocation
 @click.option("--compiler", "compilers", multiple=True, help="A compiler by name; repeat for more. Default: all.")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
 @click.option("--search", "searches", multiple=True, metavar="WORKLOAD:VARIANT", help="Also capture this variant.")
+@click.option("--effort", "efforts", multiple=True, metavar="WORKLOAD:COMPILER", help="Compare its search levels.")
+@click.option("--search-seconds", default=DEADLINE, show_default=True, help="Deadline of one search.")
 @click.option("--profile", "profiled", multiple=True, help="Look into every configuration of this workload.")
 @click.option("--processes", default=3, show_default=True, help="Timing processes per configuration.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="Write what is public into this one file.")
@@ -38,6 +41,8 @@ def campaign(
     compilers: tuple[str, ...],
     shape: str,
     searches: tuple[str, ...],
+    efforts: tuple[str, ...],
+    search_seconds: float,
     profiled: tuple[str, ...],
     processes: int,
     bundle: Path | None,
@@ -51,6 +56,8 @@ def campaign(
         compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),
         options=Options(target=target, shape=shape and space.known_shape(shape), processes=processes),
         variants=_searches(space, searches),
+        efforts=tuple(_pair(space, effort) for effort in efforts),
+        search_seconds=search_seconds,
         profiled=tuple(space.workload(name).workload for name in profiled),
     )
     with Terminal() as terminal, listening(terminal):
@@ -68,6 +75,11 @@ def _require_device(wanted: str, target: str) -> None:
     found = current_allocation(target)
     if wanted.casefold() not in found.device.casefold():
         raise DeviceRefused(f"asked for {wanted}; this host has {found.device}")
+
+
+def _pair(space: Workspace, effort: str) -> tuple[str, str]:
+    workload, _, compiler = effort.partition(":")
+    return space.workload(workload).workload, space.adapter(compiler).name
 
 
 def _searches(space: Workspace, searches: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
