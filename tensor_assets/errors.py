@@ -2,6 +2,7 @@
 
 TensorAssetsError
 ├── ManifestError        a workload manifest is wrong: names the file, the JSON pointer, the value, what is allowed
+├── TraceError           a Python function does what no workload can: names its line
 ├── SettingsError        a setting or argument is wrong: names it, its value, what is allowed
 ├── EnvironmentBroken    a compiler's environment cannot be built
 ├── ProtocolError        a worker's reply is not what the protocol allows
@@ -28,6 +29,10 @@ class ManifestError(TensorAssetsError):
     def __init__(self, source: str, pointer: str, problem: str) -> None:
         super().__init__(f"{source} at {pointer or '/'}: {problem}")
         self.source, self.pointer, self.problem = source, pointer, problem
+
+
+class TraceError(TensorAssetsError):
+    pass
 
 
 class SettingsError(TensorAssetsError):

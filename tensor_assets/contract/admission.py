@@ -91,8 +91,6 @@ def _judge_output(
     assert isinstance(array, np.ndarray)
     decisive = exact_verdict(program, fixture, name, array) if fixture.exact else interval_verdict(fixture, name, array)
     reason = poisoned(array, fixture.reference[name])
-    if not reason and not decisive.passed and array.size > 1 and (array == array.flat[0]).all():
-        reason = f"constant answer: every element is {float(array.flat[0]):g}"
     tolerance = tolerance_verdict(program, fixture, name, array)
     return (form_verdict(fixture, name, reason, array.size), decisive, tolerance)
 
@@ -106,10 +104,25 @@ def _across(program: Program, runs: list[Run], index: int) -> tuple[Verdict, ...
             continue
         output = run.outputs[name]
         assert isinstance(output, np.ndarray)
-        reason = _stale(runs, run, name, output) or _unsteady(program, runs[:index], run, name, output)
+        reason = (
+            _constant(program, runs, run, name, output)
+            or _stale(runs, run, name, output)
+            or _unsteady(program, runs[:index], run, name, output)
+        )
         if reason:
             found.append(form_verdict(run.fixture, name, reason, output.size))
     return tuple(found)
+
+
+def _constant(program: Program, runs: list[Run], run: Run, name: str, output: Array) -> str:
+    """One number everywhere, in every run: on some fixtures a right answer, or one that is wrong otherwise, is that."""
+    if output.size < 2 or np.array_equal(output, run.fixture.reference[name]):
+        return ""
+    number = output.flat[0]
+    answers = [other.outputs.get(name) for other in runs if not form_of(program, name, other.outputs)]
+    if len(answers) > 1 and all(bool((answer == number).all()) for answer in answers if isinstance(answer, np.ndarray)):
+        return f"constant answer: every element of every run is {float(number):g}"
+    return ""
 
 
 def _stale(runs: list[Run], run: Run, name: str, output: Array) -> str:
@@ -124,14 +137,16 @@ def _stale(runs: list[Run], run: Run, name: str, output: Array) -> str:
 
 
 def _unsteady(program: Program, earlier: list[Run], run: Run, name: str, output: Array) -> str:
+    """Where every legal execution has one answer, two answers are one too many, whichever is right."""
     for other in earlier:
         same = other.fixture.name == run.fixture.name and other.fixture.seed == run.fixture.seed
         before = other.outputs.get(name)
-        if not same or not isinstance(before, np.ndarray) or form_of(program, name, other.outputs):
+        if not (same and run.fixture.exact) or form_of(program, name, other.outputs):
             continue
-        wrong = run.fixture.exact and not np.array_equal(output, run.fixture.reference[name])
-        if wrong and np.array_equal(before, run.fixture.reference[name]):
-            return "depends on earlier invocations: right before, wrong now"
+        if isinstance(before, np.ndarray) and not np.array_equal(output, before, equal_nan=True):
+            right = [np.array_equal(array, run.fixture.reference[name]) for array in (before, output)]
+            words = ["right" if one else "wrong" for one in right]
+            return f"depends on earlier invocations: {words[0]} before, {words[1]} now"
     return ""
 
 

@@ -20,9 +20,8 @@ Outputs = Mapping[str, Array]
 _FILLED = 0.5
 
 
-def wrong_part(output: Array, reference: Array) -> str:
+def wrong_part(different: Array) -> str:
     """Where the mismatches are, if they are some last rows or columns, or one block, and nearly all of it."""
-    different = output != reference
     if different.ndim != 2 or not different.any():
         return ""
     rows, columns = np.flatnonzero(different.any(axis=1)), np.flatnonzero(different.any(axis=0))
@@ -39,6 +38,16 @@ def wrong_part(output: Array, reference: Array) -> str:
     return f"only rows {top} to {bottom}, columns {first} to {last} wrong"
 
 
+def saturating(limit: float) -> Rule:
+    """Every FP16 value is kept within ``limit``."""
+
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        result = by_contract(op, parts)
+        return np.clip(result, -limit, limit) if op.dtype == "f16" else result
+
+    return rule
+
+
 def mistakes(program: Program) -> dict[str, Callable[[Mapping[str, Array], Outputs], Outputs]]:
     """For each mistake the outputs it would give, from the inputs and the reference outputs."""
     found: dict[str, Callable[[Mapping[str, Array], Outputs], Outputs]] = {
@@ -47,16 +56,35 @@ def mistakes(program: Program) -> dict[str, Callable[[Mapping[str, Array], Outpu
             name: np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim > 1 else array
             for name, array in right.items()
         },
+        "output read with its strides exchanged": lambda inputs, right: {
+            name: array.reshape(-1).reshape(array.shape, order="F") for name, array in right.items()
+        },
     }
     if len(program.outputs) > 1:
         found["outputs swapped"] = lambda inputs, right: _rotated(right)
-    if any(op.op == "matmul" for op in program.ops):
-        found["last term of the contraction missing"] = _with_rule(program, _without_last)
-        found["weight read along its other axis"] = _with_rule(program, _misread)
+    kinds = {op.op for op in program.ops}
+    if "matmul" in kinds:
+        found["last term of the contraction missing"] = with_rule(program, _without_last("matmul"))
+    if kinds & {"sum", "mean"}:
+        found["last term of the reduction missing"] = with_rule(program, _without_last("sum", "mean"))
+        if "matmul" in kinds:
+            found["last term of every sum missing"] = with_rule(program, _without_last("matmul", "sum", "mean"))
+    if "matmul" in kinds:
+        found["weight read along its other axis"] = with_rule(program, _misread)
     for op in program.ops:
         if op.op in ("add", "sub"):
-            found[f"{op.name} has the wrong sign"] = _with_rule(program, _negating(op.name))
+            found[f"{op.name} has the wrong sign"] = with_rule(program, _negating(op.name))
     return found
+
+
+def with_rule(program: Program, rule: Rule) -> Callable[[Mapping[str, Array], Outputs], Outputs]:
+    """The outputs of the oracle with another rule."""
+
+    def outputs(inputs: Mapping[str, Array], right: Outputs) -> Outputs:
+        with np.errstate(all="ignore"):
+            return outputs_of(program, complete(program, require_inputs(program, inputs), rule))
+
+    return outputs
 
 
 def _rotated(right: Outputs) -> Outputs:
@@ -66,18 +94,16 @@ def _rotated(right: Outputs) -> Outputs:
     return {name: right[other] for name, other in zip(names, others, strict=True)} if same else right
 
 
-def _with_rule(program: Program, rule: Rule) -> Callable[[Mapping[str, Array], Outputs], Outputs]:
-    def outputs(inputs: Mapping[str, Array], right: Outputs) -> Outputs:
-        with np.errstate(all="ignore"):
-            return outputs_of(program, complete(program, require_inputs(program, inputs), rule))
+def _without_last(*kinds: str) -> Rule:
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        if op.op not in kinds:
+            return by_contract(op, parts)
+        if op.op == "matmul":
+            return rounded(contract(parts[0][:, :-1], parts[1][:-1]), op.dtype)
+        kept = np.where(np.arange(parts[0].shape[-1]) < parts[0].shape[-1] - 1, parts[0], 0.0)
+        return by_contract(op, [kept])
 
-    return outputs
-
-
-def _without_last(op: Op, parts: Sequence[Float64]) -> Float64:
-    if op.op != "matmul":
-        return by_contract(op, parts)
-    return rounded(contract(parts[0][:, :-1], parts[1][:-1]), op.dtype)
+    return rule
 
 
 def _misread(op: Op, parts: Sequence[Float64]) -> Float64:
