@@ -42,6 +42,7 @@ class Authored:
     """``text`` of all kernels; ``lines`` (1-based) of each op, by kernel and op."""
 
     lines: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+    results: dict[tuple[str, str], int] = field(default_factory=dict)  # the line that gives an op its final value
     spans: dict[str, tuple[int, int]] = field(default_factory=dict)
     _rows: list[str] = field(default_factory=lambda: ["import triton", "import triton.language as tl"])
 
@@ -56,6 +57,10 @@ class Authored:
         self._rows.append(row)
         for op in ops:
             self.lines.setdefault(op, []).append(len(self._rows))
+
+    def settle(self, kernel: str, op: str) -> None:
+        """The line just written gives ``op`` its value."""
+        self.results[kernel, op] = len(self._rows)
 
     def begin(self, kernel: str) -> None:
         self.write("")
@@ -122,6 +127,7 @@ class _Writer:
             self._line(f"    inside = (m[:, None] < {self._kernel.m}) & (n[None, :] < {self._kernel.n})")
         for op in self._kernel.contractions:
             self._line(f"    {variable(op.name)} = {op.name}_sum{_cast(op.dtype)}", op)
+            self._source.settle(self._kernel.name, op.name)
             self._have.add(variable(op.name))
             self._store(op)
         for op in self._kernel.epilogue:
@@ -175,6 +181,7 @@ class _Writer:
         narrow = _cast("f16") if op.dtype == "f16" else ""
         text = form.format(*operands)
         self._line(f"{' ' * indent}{name} = {f'({text}){narrow}' if narrow else text}", op)
+        self._source.settle(self._kernel.name, op.name)
         self._have.add(name)
 
     def _widened(self, value: str | float, name: str) -> str:

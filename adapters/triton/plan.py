@@ -67,10 +67,9 @@ def _buffers(evidence: Evidence) -> tuple[Buffer, ...]:
 
 def _buffer(program: Program, kernels: list[KernelSpec], name: str) -> Buffer:
     first = next((index for index, kernel in enumerate(kernels) if name in kernel.stores), None)
-    made = "output" if name in program.outputs else "intermediate"
     return Buffer(
         name=name,
-        role="input" if first is None else "output" if made == "output" else "intermediate",
+        role="input" if first is None else "output" if name in program.outputs else "intermediate",
         bytes=value_bytes(program, name),
         first=first,
         last=max((index for index, kernel in enumerate(kernels) if name in kernel.loads), default=None),
@@ -78,16 +77,48 @@ def _buffer(program: Program, kernels: list[KernelSpec], name: str) -> Buffer:
 
 
 def _roundings(evidence: Evidence) -> Iterator[Rounding]:
-    """PTX conversions on a boundary's own source lines: Triton's line information links the two."""
+    """PTX that rounds to half on the source line that gives a boundary its value, by Triton's line information.
+
+    What is moved next to a reader carries the reader's line: looked for there too, and marked uncertain.
+    """
     for index, built in enumerate(evidence.built):
-        ptx = built.asm["ptx"]
-        lines, texts = source_lines("ptx", ptx), ptx.splitlines()
+        narrowings = _narrowings(built)
         for op in built.kernel.ops:
-            own = evidence.source.lines.get((built.kernel.name, op.name), [])
-            found = [n for n, at in lines.items() if at in own and _NARROWING.search(texts[n - 1])]
+            own = _shown(narrowings, _own_lines(evidence, built, op), op)
+            found = own or _shown(narrowings, _readers_lines(evidence, built, op), op)
             if op.dtype == "f16" and found:
-                words = f"{texts[found[0] - 1].strip()} (PTX line {found[0]} of {len(found)} for this op)"
-                yield Rounding(boundary=op.name, launch=index, evidence=words)
+                number, text = found[0]
+                words = f"{text} (PTX line {number}, {len(found)} such lines for this op)"
+                yield Rounding(boundary=op.name, launch=index, evidence=words, certain=bool(own))
+
+
+def _narrowings(built: Built) -> dict[int, list[tuple[int, str]]]:
+    """By source line: PTX lines that round, with their numbers."""
+    ptx = built.asm["ptx"]
+    texts = ptx.splitlines()
+    found: dict[int, list[tuple[int, str]]] = {}
+    for number, line in source_lines("ptx", ptx).items():
+        if _NARROWING.search(texts[number - 1]):
+            found.setdefault(line, []).append((number, " ".join(texts[number - 1].split())))
+    return found
+
+
+def _shown(narrowings: dict[int, list[tuple[int, str]]], lines: list[int], op: Op) -> list[tuple[int, str]]:
+    """A contraction's sums are converted; an elementwise op may also round by being done on half registers."""
+    found = [one for line in lines for one in narrowings.get(line, [])]
+    return [(number, text) for number, text in found if op.op != "matmul" or "cvt." in text]
+
+
+def _own_lines(evidence: Evidence, built: Built, op: Op) -> list[int]:
+    """From the line that gives the op its value: that one and the store."""
+    key = (built.kernel.name, op.name)
+    return [line for line in evidence.source.lines[key] if line >= evidence.source.results[key]]
+
+
+def _readers_lines(evidence: Evidence, built: Built, op: Op) -> list[int]:
+    """Lines of the contractions that read an operand computed in this kernel."""
+    readers = [other for other in built.kernel.contractions if op.name in other.of]
+    return [line for other in readers for line in evidence.source.lines[built.kernel.name, other.name]]
 
 
 def value_bytes(program: Program, name: str) -> int:
