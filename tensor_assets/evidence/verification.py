@@ -6,84 +6,36 @@ import hashlib
 import os
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Literal
-
-import msgspec
 
 from tensor_assets.errors import BundleRefused, EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
 from tensor_assets.evidence import notes, objects
 from tensor_assets.evidence.bundle import Member
 from tensor_assets.evidence.facts import broken_facts
 from tensor_assets.evidence.files import LOCK, STAGING, FileInfo
+from tensor_assets.evidence.findings import Finding, Kind, Report
 from tensor_assets.evidence.key import digest, kind_of, one_line, title
+from tensor_assets.evidence.published import verify_site
 from tensor_assets.evidence.references import evidence_of, parents_of
 from tensor_assets.evidence.store import MARKER, MARKER_CONTENT, Entry, EvidenceStore, parse_entry
 from tensor_assets.evidence.transfer import verify_bundle
 from tensor_assets.records import Record
 
-Kind = Literal[
-    "changed", "missing", "refused", "misfiled", "inconsistent", "foreign", "orphaned", "leftover", "omitted"
-]
-
-# What these say is worth knowing, and nothing is wrong: no record names the file yet, a writer was interrupted, a
-# bundle came without its private part.
-HARMLESS: tuple[Kind, ...] = ("orphaned", "leftover", "omitted")
-
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/(\1[0-9a-f]{62})([.]zst)?")
 
 
-class Finding(msgspec.Struct, frozen=True):
-    kind: Kind
-    path: str
-    message: str
-
-    @property
-    def failed(self) -> bool:
-        return self.kind not in HARMLESS
-
-
-class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """``root`` is a hash over the names of all records and their order: kept elsewhere, it shows records that were
-    taken away, renumbered, or forged with everything that refers to them."""
-
-    url: str
-    files: int
-    bytes: int  # as stored
-    records: int
-    root: str
-    seconds: float
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def sound(self) -> bool:
-        return not any(finding.failed for finding in self.findings)
-
-    @property
-    def exit_code(self) -> int:
-        return 0 if self.sound else 1
-
-    def summary(self) -> str:
-        """One line: "STORE: 1,204 files, 31.2 MB, 96 records: sound; 3 omitted"."""
-        counts = Counter(finding.kind for finding in self.findings)
-        listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
-        return (
-            f"{self.url}: {self.files:,} files, {self.bytes / 1e6:,.1f} MB, {self.records:,} records: "
-            f"{'sound' if self.sound else 'DAMAGED'}{'; ' if listed else ''}{listed}"
-        )
-
-
 def verify(target: str | Path, progress: Callable[[int], None] | None = None) -> Report:
-    """A store, or a bundle, whichever ``target`` is. Raises SettingsError if it is neither."""
+    """A store, a bundle or a built site, whichever ``target`` is. Raises SettingsError if it is none of them."""
     path = Path(target)
     if "://" in str(target) or (path / MARKER).is_file() or (path / "records").is_dir():
         return verify_store(EvidenceStore(target), progress)
     if path.is_file():
         return _bundle_report(path)
-    raise SettingsError(f"{path}: there is neither a store nor a bundle")
+    if (path / "index.html").is_file():
+        return verify_site(path)
+    raise SettingsError(f"{path}: there is no store, no bundle and no built site")
 
 
 def verify_store(store: EvidenceStore, progress: Callable[[int], None] | None = None) -> Report:
