@@ -2,7 +2,8 @@
 
 Every violation's own reference is computed on some mismatching rows and compared there with what came back. A violation
 explains an element that the output or the violation changes if the two agree on it, so it must be right about what it
-leaves alone, too. One that would have shown on a fixture that passed is out.
+leaves alone, too. One that would have shown on a fixture that passed is out: a violation by its coverage there, a
+mistake by its own outputs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tensor_worker.program import Program
 
 from tensor_assets.contract.fixtures import BuiltFixture
 from tensor_assets.contract.floats import Array
-from tensor_assets.contract.mistakes import mistakes, wrong_part
+from tensor_assets.contract.mistakes import Mistake, mistakes, saturating, with_rule, wrong_part
 from tensor_assets.contract.oracle import Values, execute, outputs_of
 from tensor_assets.contract.rows import Entangled, take
 from tensor_assets.contract.verdicts import form_of
@@ -23,6 +24,7 @@ from tensor_assets.contract.violations import Violation, violations
 
 _ROWS = 8  # of a fixture, compared with each violation
 _FIXTURES = 4
+_PASSED_ROWS = 64  # of a fixture that passed, on which a mistake would have to show
 _CERTAIN = 0.98  # explained share from which nothing else is tried
 _NAMED = 0.5  # explained share from which a violation is named
 _REFUTING = 0.02  # coverage from which a passed fixture says that it was not this violation
@@ -56,7 +58,7 @@ def diagnose(
     broken = _violation(program, tiles, passed)
     if (broken.share or 0.0) >= _CERTAIN:
         return broken
-    mistaken = _mistake(program, exact)
+    mistaken = _mistake(program, exact, [fixture for fixture in passed if fixture.exact])
     if mistaken.name:
         return mistaken
     return broken if (broken.share or 0.0) >= _NAMED else Diagnosis("", broken.share)
@@ -83,21 +85,56 @@ def _violation(program: Program, tiles: Sequence[_Tile], passed: Sequence[BuiltF
     return Diagnosis(name if alone else f"{name}: {places}", most)
 
 
-def _mistake(program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> Diagnosis:
+def _mistake(
+    program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]], passed: Sequence[BuiltFixture]
+) -> Diagnosis:
     """A mistake of indices or tiles, recognized on whole outputs: its rows need not be alike."""
     some = wrong[:_FIXTURES]
     tiles = [_Tile(program, {}, arrays, fixture.reference) for fixture, arrays in some]
-    for name, outputs in mistakes(program).items():
+    limit = _limit(wrong)
+    for name, outputs in _mistakes(program, limit).items():
         share = _explained(tiles, [outputs(fixture.inputs, fixture.reference) for fixture, _ in some])
-        if share >= _CERTAIN:
+        if share >= _CERTAIN and not any(_shows(program, name, limit, fixture) for fixture in passed):
             return Diagnosis(name, share)
-    parts = {
-        wrong_part(arrays[name], fixture.reference[name])
-        for fixture, arrays in wrong
-        for name in program.outputs
-        if not np.array_equal(arrays[name], fixture.reference[name])
-    }
-    return Diagnosis(parts.pop(), 1.0) if len(parts) == 1 and "" not in parts else Diagnosis("", None)
+    part = _part(program, wrong)
+    return Diagnosis(part, 1.0) if part else Diagnosis("", None)
+
+
+def _mistakes(program: Program, limit: float | None) -> dict[str, Mistake]:
+    found = mistakes(program)
+    if limit is not None:
+        found[f"saturated at {limit:g}"] = with_rule(program, saturating(limit))
+    return found
+
+
+def _limit(wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> float | None:
+    """The largest magnitude that came back, if larger ones should have."""
+    came = max(float(np.abs(array).max(initial=0.0)) for _, arrays in wrong for array in arrays.values())
+    right = max(float(np.abs(array).max(initial=0.0)) for fixture, _ in wrong for array in fixture.reference.values())
+    return came if came < right else None
+
+
+def _shows(program: Program, name: str, limit: float | None, fixture: BuiltFixture) -> bool:
+    """Whether the mistake would have changed an answer that was right."""
+    cut, inputs, right = program, dict(fixture.inputs), fixture.reference
+    rows = range(min(_PASSED_ROWS, right[program.outputs[0]].shape[-2:][0]))
+    try:
+        cut, inputs = take(program, inputs, rows)
+        right = {output: array[..., : len(rows), :] for output, array in right.items()}
+    except Entangled:
+        pass
+    outputs = _mistakes(cut, limit)[name](inputs, right)
+    return any(not np.array_equal(outputs[output], array) for output, array in right.items())
+
+
+def _part(program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> str:
+    """Where all mismatches of all fixtures are, if that is one part: an element may be right by chance on some."""
+    found: set[str] = set()
+    for name in program.outputs:
+        different = np.logical_or.reduce([arrays[name] != fixture.reference[name] for fixture, arrays in wrong])
+        if different.any():
+            found.add(wrong_part(different))
+    return found.pop() if len(found) == 1 else ""
 
 
 def _arrays(program: Program, outputs: Mapping[str, object]) -> dict[str, Array] | None:

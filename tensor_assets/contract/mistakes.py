@@ -15,6 +15,7 @@ from tensor_assets.contract.floats import Array, Float64, rounded
 from tensor_assets.contract.oracle import Rule, by_contract, complete, outputs_of, require_inputs
 
 Outputs = Mapping[str, Array]
+Mistake = Callable[[Mapping[str, Array], Outputs], Outputs]  # from the inputs and the reference outputs
 
 # A tile or tail is said to be wrong if this share of it is, and all else is right.
 _FILLED = 0.5
@@ -48,9 +49,9 @@ def saturating(limit: float) -> Rule:
     return rule
 
 
-def mistakes(program: Program) -> dict[str, Callable[[Mapping[str, Array], Outputs], Outputs]]:
-    """For each mistake the outputs it would give, from the inputs and the reference outputs."""
-    found: dict[str, Callable[[Mapping[str, Array], Outputs], Outputs]] = {
+def mistakes(program: Program) -> dict[str, Mistake]:
+    """For each mistake the outputs it would give."""
+    found: dict[str, Mistake] = {
         "sign flipped": lambda inputs, right: {name: -array for name, array in right.items()},
         "output stored transposed": lambda inputs, right: {
             name: np.ascontiguousarray(np.swapaxes(array, -1, -2)).reshape(array.shape) if array.ndim > 1 else array
@@ -77,7 +78,7 @@ def mistakes(program: Program) -> dict[str, Callable[[Mapping[str, Array], Outpu
     return found
 
 
-def with_rule(program: Program, rule: Rule) -> Callable[[Mapping[str, Array], Outputs], Outputs]:
+def with_rule(program: Program, rule: Rule) -> Mistake:
     """The outputs of the oracle with another rule."""
 
     def outputs(inputs: Mapping[str, Array], right: Outputs) -> Outputs:
