@@ -33,7 +33,7 @@ class TinygradAdapter(Adapter):
         )
 
     def compile(self, request: Compile, inputs: Arrays, dump_dir: Path) -> Implementation:
-        toolchain.prepare()
+        toolchain.prepare(request.target)
         from .compiling import compile_program  # imports tinygrad, which reads the environment set above
 
         return compile_program(request, inputs, dump_dir)

@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensor_worker.adapter import Arrays, Implementation, Unavailable, Unsupported
-from tensor_worker.artifacts import Capture, Plan
+from tensor_worker.artifacts import Capture, Plan, Search
 from tensor_worker.messages import Compile
 from tinygrad import Device, Tensor
 from tinygrad.uop.ops import UOp
 
 from . import toolchain
-from .fusion import fusion_map
+from .correspondence import correspondences
+from .fusion import Fusion, fusion_map
 from .implementation import CompiledOnly, Jitted, outputs_of
 from .kernels import BEAMS, Kernel, compile_for_architecture, compile_for_device, schedule
+from .ledger import Ledger
 from .lowering import DTYPES, Lowering
 from .plan import Memory, make_plan
+from .rewrites import rewrite_history
+from .search import BeamWatch
 from .semantic import TensorGraph, read_graph, semantic_graph
-from .stages import machine_of, write_stages
-
-DEVICES = {"cpu": "CPU", "cuda": "CUDA", "sm_90": "CUDA"}
+from .stages import Machine, machine_of, write_stages
 
 
 @dataclass
@@ -35,14 +37,15 @@ class Compilation:
     kernels: tuple[Kernel, ...]
     outputs: dict[UOp, str]
     architecture: str | None
+    search: Search | None
     phases: dict[str, float] = field(default_factory=dict)
 
     @functools.cached_property
-    def machines(self) -> tuple:
+    def machines(self) -> tuple[Machine, ...]:
         return tuple(machine_of(kernel, self.architecture) for kernel in self.kernels)
 
     @functools.cached_property
-    def fusions(self) -> tuple:
+    def fusions(self) -> tuple[Fusion, ...]:
         return fusion_map(self.kernels, self.graph, self.outputs)
 
     def report(self) -> tuple[Capture, Plan]:
@@ -53,20 +56,34 @@ class Compilation:
         program = self.request.program
         memory = Memory(inputs=self.graph.inputs, outputs=self.outputs)
         plan = make_plan(program, self.graph, self.kernels, self.machines, self.fusions, memory)
-        stages = write_stages(self.dump_dir, self.graph, self.kernels, self.machines)
-        return Capture(stages=stages, graph=semantic_graph(self.graph, program)), plan
+        return (self._capture(plan) if self.request.capture else Capture(stages=())), plan
+
+    def _capture(self, plan: Plan) -> Capture:
+        """Rewrites are recorded for the default variant: another has the same, or has no schedule but the searched."""
+        program, graph = self.request.program, self.graph
+        history = rewrite_history(self.request) if self.request.variant == "default" else ""
+        stages = write_stages(self.dump_dir, graph, self.kernels, self.machines, history)
+        texts = {stage.name: (self.dump_dir / stage.path).read_text(encoding="utf-8") for stage in stages}
+        searched = self.search is not None
+        ledger = Ledger(program, graph, self.kernels, self.machines, self.fusions, plan, searched)
+        return Capture(
+            stages=stages,
+            graph=semantic_graph(graph, program),
+            decisions=ledger.decisions(),
+            correspondences=correspondences(program, graph, texts, self.machines, self.fusions),
+            search=self.search,
+        )
 
 
 def compile_program(request: Compile, inputs: Arrays, dump_dir: Path) -> Implementation:
     """Raises Unsupported for a variant or op that has no counterpart here, Unavailable for a missing tool or device."""
     beam = _beam(request)
     _require(request.target)
-    device = DEVICES[request.target]
-    lowering = Lowering(request.program, widen=request.variant == "widened", promotes_half=request.target == "cpu")
-    compilation = _compile(request, dump_dir, lowering, device, beam)
+    compilation = lower_and_compile(request, beam, dump_dir)
     if request.target == "sm_90":
         return CompiledOnly(request.target, compilation.phases, compilation.report)
-    implementation = Jitted(request.program, lowering, device, beam, compilation.report)
+    device = toolchain.DEVICES[request.target]
+    implementation = Jitted(request.program, _lowering(request), device, beam, compilation.report)
     started = time.perf_counter()
     implementation.upload(inputs)
     implementation.phases = {**compilation.phases, "upload": time.perf_counter() - started}
@@ -74,31 +91,37 @@ def compile_program(request: Compile, inputs: Arrays, dump_dir: Path) -> Impleme
     return implementation
 
 
-def _compile(request: Compile, dump_dir: Path, lowering: Lowering, device: str, beam: int) -> Compilation:
-    started = time.perf_counter()
-    program = request.program
+def lower_and_compile(request: Compile, beam: int, dump_dir: Path = Path()) -> Compilation:
+    """From the program to compiled kernels; nothing runs, unless a beam times its candidates."""
+    started, watch = time.perf_counter(), BeamWatch(dump_dir)
+    program, device = request.program, toolchain.DEVICES[request.target]
     inputs = {
         value.name: Tensor.empty(*value.shape, dtype=DTYPES[value.dtype], device=device) for value in program.inputs
     }
-    ops = lowering(inputs)
+    ops = _lowering(request)(inputs)
     outputs = outputs_of(program, inputs, ops)
     graph = read_graph(program, inputs, ops, outputs)
     linear = schedule(outputs)
     scheduled = time.perf_counter()
-    architecture = _architecture(request.target)
     if request.target == "sm_90":
         kernels = compile_for_architecture(linear, "sm_90")
     else:
-        kernels = compile_for_device(linear, beam)
+        with watch.watching():
+            kernels = compile_for_device(linear, beam)
     return Compilation(
         request=request,
         dump_dir=dump_dir,
         graph=graph,
         kernels=kernels,
         outputs={tensor.uop.base: name for name, tensor in outputs.items()},
-        architecture=architecture,
+        architecture=_architecture(request.target),
+        search=watch.search() if beam else None,
         phases={"schedule": scheduled - started, "compile": time.perf_counter() - scheduled},
     )
+
+
+def _lowering(request: Compile) -> Lowering:
+    return Lowering(request.program, widen=request.variant == "widened", promotes_half=request.target == "cpu")
 
 
 def _beam(request: Compile) -> int:
@@ -110,8 +133,8 @@ def _beam(request: Compile) -> int:
 
 
 def _require(target: str) -> None:
-    if target not in DEVICES:
-        raise Unsupported(f"tinygrad's adapter has no target {target!r} (have: {', '.join(DEVICES)})")
+    if target not in toolchain.DEVICES:
+        raise Unsupported(f"tinygrad's adapter has no target {target!r} (have: {', '.join(toolchain.DEVICES)})")
     if target == "cpu":
         toolchain.require_clang()
     if target == "cuda":

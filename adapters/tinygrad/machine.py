@@ -21,6 +21,8 @@ from .toolchain import cuda_root
 # Tensor-core instructions first; where there is none, what multiplies most: in FP32, in FP16, or on a CPU.
 _TENSOR_CORE = re.compile(r"\bHG?MMA\.[\w.]+")
 _SCALAR = re.compile(r"\b(?:FFMA|HFMA2|HMUL2|FMUL)\b(?!\.MMA)|\bv(?:fmadd\d+|fnmadd\d+|mul)[ps][sd]\b")
+# The driver's own share of shared memory on Hopper, which cuobjdump counts where a cubin names it.
+_RESERVED_SECTION, _RESERVED_BYTES = b".nv.shared.reserved.0", 1024
 _ARCHITECTURES = {
     "x86_64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
     "aarch64": (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
@@ -61,7 +63,8 @@ def resources(binary: bytes) -> Resources:
     found = re.search(r"REG:(\d+).*?SHARED:(\d+)", said)
     if found is None:
         raise RuntimeError(f"cuobjdump names no registers: {said.strip()}")
-    return Resources(registers=int(found[1]), shared_bytes=int(found[2]))
+    reserved = _RESERVED_BYTES if _RESERVED_SECTION in binary else 0
+    return Resources(registers=int(found[1]), shared_bytes=max(0, int(found[2]) - reserved))
 
 
 def matrix_instruction(text: str) -> str:

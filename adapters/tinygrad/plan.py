@@ -14,6 +14,7 @@ from .fusion import Fusion
 from .kernels import Kernel
 from .rounding import roundings
 from .semantic import TensorGraph
+from .spelling import spell
 from .stages import Machine, code_stage
 
 Parameters = dict[str, str | int | float | bool]
@@ -75,12 +76,6 @@ def _parameters(kernel: Kernel, on_gpu: bool) -> Parameters:
         for name in ("ops", "lds", "mem"):
             parameters[f"estimated {name}"] = int(sym_infer(getattr(info.estimates, name), {}))
     return parameters
-
-
-def spell(opt: object) -> str:
-    """An Opt as ``UPCAST axis 0 by 4``."""
-    argument = getattr(opt, "arg", None)
-    return f"{opt.op.name} axis {opt.axis}" + (f" arg {argument}" if argument is not None else "")  # type: ignore[attr-defined]
 
 
 def _extent(size: Sequence[int] | None) -> Extent:

@@ -15,7 +15,7 @@ from .semantic import TensorGraph
 from .stages import Machine
 
 # The C spellings of a rounding to FP16: a cast from FP32, and a store of an FP16 vector or scalar.
-_CAST = re.compile(r"\((?:half|__fp16)\)\(")
+CAST_TO_HALF = re.compile(r"\((?:half|__fp16)\)\(")
 _STORE = re.compile(r"\*\(.*data\d+_.* = ")
 _HALF_OPERATIONS = {name: re.compile(rf"\b{name}(?:\.rn)?\.f16") for name in ("add", "sub", "mul")}
 
@@ -30,14 +30,14 @@ def roundings(
     """One for every boundary and kernel that computes it. Moving values about rounds nothing."""
     boundaries = [op for op in program.ops if op.dtype == "f16" and op.op != "transpose"]
     return tuple(
-        _rounding(op, index, _by_cast(graph, op), kernels[index], machines[index])
+        _rounding(op, index, rounded_by_cast(graph, op), kernels[index], machines[index])
         for op in boundaries
         for index, fusion in enumerate(fusions)
         if op.name in fusion.computes
     )
 
 
-def _by_cast(graph: TensorGraph, op: Op) -> bool:
+def rounded_by_cast(graph: TensorGraph, op: Op) -> bool:
     """Whether the tensor graph rounds the value by a cast from FP32; it computes it in FP16 otherwise."""
     uop = graph.values[op.name]
     while uop.op in (*GroupOp.Movement, Ops.CONTIGUOUS):
@@ -47,7 +47,7 @@ def _by_cast(graph: TensorGraph, op: Op) -> bool:
 
 def _rounding(op: Op, launch: int, by_cast: bool, kernel: Kernel, machine: Machine) -> Rounding:
     if by_cast:
-        found = _first(kernel.source, _CAST)
+        found = _first(kernel.source, CAST_TO_HALF)
         return Rounding(boundary=op.name, launch=launch, evidence=found or "no cast to FP16", certain=bool(found))
     if machine.shipped_language == "ptx" and op.op in _HALF_OPERATIONS:
         found = _first(machine.shipped, _HALF_OPERATIONS[op.op])

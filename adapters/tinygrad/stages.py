@@ -58,8 +58,9 @@ def machine_of(kernel: Kernel, architecture: str | None) -> Machine:
 
 
 def write_stages(
-    dump_dir: Path, graph: TensorGraph, kernels: Sequence[Kernel], machines: Sequence[Machine]
+    dump_dir: Path, graph: TensorGraph, kernels: Sequence[Kernel], machines: Sequence[Machine], history: str = ""
 ) -> tuple[Stage, ...]:
+    """``history`` is the JSON of the rewrites, empty where none was recorded."""
     stages = [
         write_stage(dump_dir, STAGE, "Tensor UOps", "semantic", "text", graph.text + "\n", "str(UOp)"),
         write_stage(
@@ -74,6 +75,10 @@ def write_stages(
             dump_dir, "linearized", "Linearized UOps", "scheduled", "text", _linearized(kernels), "print_uops"
         ),
     ]  # fmt: skip
+    if history:
+        stages.append(
+            write_stage(dump_dir, "rewrites", "Rewrite history", "scheduled", "json", history, "TRACK_MATCH_STATS=2")
+        )
     for index, (kernel, machine) in enumerate(zip(kernels, machines, strict=True)):
         stages += _code_stages(dump_dir, index, kernel, machine)
     return tuple(stages)

@@ -16,14 +16,17 @@ CLANGS = ("clang", *(f"clang-{version}" for version in range(25, 12, -1)))
 CLANG_REMEDY = "apt-get install clang"
 
 
-def prepare() -> None:
-    """Set what tinygrad reads at import: the C compiler, NVRTC with its headers, and a search without a process pool.
+DEVICES = {"cpu": "CPU", "cuda": "CUDA", "sm_90": "CUDA"}
 
-    PARALLEL=0 keeps BEAM in this process, where its candidates can be recorded; HCQ2 is unset because a plan is read
-    from the calls it would hide.
+
+def prepare(target: str) -> None:
+    """Set what tinygrad reads at import: its device, the C compiler, NVRTC and its headers, a search without a pool.
+
+    DEV spares a probe of every device that there is, which takes seconds. PARALLEL=0 keeps BEAM in this process, where
+    its candidates can be recorded; HCQ2 is unset because a plan is read from the calls it would hide.
     """
-    os.environ.update(DEBUG="0", PARALLEL="0")
-    for name in ("BEAM", "VIZ", "PROFILE", "HCQ2", "DEV", "JIT"):
+    os.environ.update(DEBUG="0", PARALLEL="0", DEV=DEVICES.get(target, "CPU"))
+    for name in ("BEAM", "VIZ", "PROFILE", "HCQ2", "JIT"):
         os.environ.pop(name, None)
     if clang := find_clang():
         os.environ["CC"] = clang

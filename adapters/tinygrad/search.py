@@ -1,0 +1,130 @@
+"""Watches a BEAM search: every candidate with its time or why it has none, in the order in which they were tried."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tensor_worker.artifacts import Candidate, Search
+from tinygrad.codegen.opt import search as beam
+
+from .spelling import spell
+
+# A worker has 600 s for compiling, looking and running its fixtures; a search that takes more than this is cut short,
+# keeps the best it has, and says so.
+SECONDS = 300.0
+SCOPE = "BEAM over each kernel: compiling and timing candidates, in this process alone"
+LOG = "search.jsonl"
+_ENDED = "the search had ended"
+
+
+class BeamWatch:
+    """Records a search; its log below the dump directory survives a killed worker."""
+
+    def __init__(self, dump_dir: Path, seconds: float = SECONDS) -> None:
+        self._log = dump_dir / LOG
+        self._seconds = seconds
+        self._started = time.monotonic()
+        self._kernel = -1
+        self._tried: list[dict[str, Any]] = []
+        self._chosen: list[tuple[Any, ...]] = []
+        self._ended = 0.0
+        self._refusal = ""
+        self._pending: tuple[Any, ...] | None = None  # compiled, not yet timed
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """While open, tinygrad's search goes through this watch. Raises what the search raises."""
+        names = ("beam_search", "_try_compile", "_time_program", "to_program")
+        originals = {name: getattr(beam, name) for name in names}
+        self._originals = originals
+        self._started = time.monotonic()
+        try:
+            for name in names:
+                setattr(beam, name, getattr(self, f"_{name.lstrip('_')}"))
+            yield
+        finally:
+            for name, original in originals.items():
+                setattr(beam, name, original)
+            self._ended = time.monotonic()
+
+    def search(self) -> Search:
+        timed = [entry for entry in self._tried if entry["seconds"] is not None]
+        skipped = sum(entry["refused"] == _ENDED for entry in self._tried)
+        censored = f"stopped after {self._seconds:.0f} s with {skipped} candidates of that round untried"
+        return Search(
+            scope=SCOPE,
+            tried=len(timed),
+            seconds=(self._ended or time.monotonic()) - self._started,
+            candidates=tuple(self._candidate(number, entry) for number, entry in enumerate(self._tried)),
+            censored=censored if skipped else "",
+        )
+
+    def _candidate(self, number: int, entry: dict[str, Any]) -> Candidate:
+        chosen = entry["seconds"] is not None and entry["opts"] in self._chosen
+        return Candidate(
+            name=f"kernel {entry['kernel']}, candidate {number}",
+            chosen=chosen,
+            parameters={f"opt {index}": spell(opt) for index, opt in enumerate(entry["opts"])},
+            measured_ns=None if entry["seconds"] is None else entry["seconds"] * 1e9,
+            refused="" if chosen else entry["refused"] or "slower",
+        )
+
+    def _over(self) -> bool:
+        return time.monotonic() - self._started > self._seconds
+
+    def _note_pending(self) -> None:
+        if self._pending is not None:
+            self._note(self._pending, None, "the same binary as an earlier candidate, or 1000 times the arithmetic")
+        self._pending = None
+
+    def _note(self, opts: tuple[Any, ...], seconds: float | None, refused: str) -> None:
+        self._tried.append({"kernel": self._kernel, "opts": opts, "seconds": seconds, "refused": refused})
+        line = {"kernel": self._kernel, "opts": [spell(opt) for opt in opts], "seconds": seconds, "refused": refused}
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(line) + "\n")
+
+    # What stands in for tinygrad's functions of the same name.
+
+    def _beam_search(self, schedule: Any, *arguments: Any, **options: Any) -> Any:
+        self._kernel += 1
+        best = self._originals["beam_search"](schedule, *arguments, **options)
+        self._note_pending()
+        self._chosen.append(tuple(best.applied_opts))
+        return best
+
+    def _to_program(self, *arguments: Any, **options: Any) -> Any:
+        """The search swallows a failed compilation; its words are wanted."""
+        try:
+            return self._originals["to_program"](*arguments, **options)
+        except Exception as error:
+            self._refusal = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            raise
+
+    def _try_compile(self, numbered: tuple[int, Any]) -> tuple[int, Any] | None:
+        self._note_pending()
+        opts = tuple(numbered[1].applied_opts)
+        if self._over():
+            self._note(opts, None, _ENDED)
+            return numbered[0], None
+        self._refusal = ""
+        number, compiled = self._originals["_try_compile"](numbered)
+        if compiled is None:
+            self._note(opts, None, self._refusal or "took too long to compile, or has too many UOps")
+        else:
+            self._pending = opts
+        return number, compiled
+
+    def _time_program(self, program: Any, variables: dict[str, int], *arguments: Any, **options: Any) -> list[float]:
+        opts, self._pending = self._pending or (), None
+        try:
+            times = self._originals["_time_program"](program, variables, *arguments, **options)
+        except Exception as error:
+            self._note(opts, None, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}")
+            raise
+        self._note(opts, min(times), "")
+        return times
