@@ -80,7 +80,7 @@ def build_fixtures(program: Program, names: Iterable[str] | None = None, seed: i
 
 
 def fixture_of(program: Program, name: str, inputs: Mapping[str, Array], recipe: str = "given") -> BuiltFixture:
-    """A fixture of given inputs: reference, proof or intervals, coverage. Raises ValueError for inputs that do not fit."""
+    """A fixture of given inputs: reference, proof or intervals, coverage. Raises ValueError if they do not fit."""
     given = {value.name: inputs[value.name] for value in program.inputs if value.name in inputs}
     return _built(program, name, 0, Drawn(given, execute(program, given)), recipe)
 
