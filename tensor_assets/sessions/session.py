@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -102,14 +102,12 @@ class _Session:
             participants = enlist(contenders, self.method.processes, folder)
             with ExitStack() as workers:
                 start = Start(self.program, self.target, data["search"], data["random"])
-                with self._phase("compile"), self.lease.shared(f"compiling {what}"):
+                with self._holding(self.lease.shared(f"compiling {what}")), self._phase("compile"):
                     prepare([one for one in participants if not one.contender.searches], start, workers)
                 if searching := [one for one in participants if one.contender.searches]:
-                    with self._phase("search"), self.lease.exclusive(f"searching {what}"):
+                    with self._holding(self.lease.exclusive(f"searching {what}")), self._phase("search"):
                         prepare(searching, start, workers, together=1)
-                waited = perf_counter()
-                with self.lease.exclusive(f"timing {what}"):
-                    self.seconds["wait"] = perf_counter() - waited
+                with self._holding(self.lease.exclusive(f"timing {what}")):
                     blocks, core, load = self._time(participants, data)
                 closing = perf_counter()
             self.seconds["teardown"] = perf_counter() - closing
@@ -168,6 +166,14 @@ class _Session:
         for name, path in files.items():
             save_arrays(path, arrays[name])
         return files
+
+    @contextmanager
+    def _holding(self, lease: AbstractContextManager[None]) -> Iterator[None]:
+        """The lease, with the time it took to get it counted as waiting, not as work."""
+        began = perf_counter()
+        with lease:
+            self.seconds["wait"] = self.seconds.get("wait", 0.0) + perf_counter() - began
+            yield
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
