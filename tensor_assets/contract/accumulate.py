@@ -1,8 +1,9 @@
-"""Accumulation one term after the other with a chosen rounding of every partial sum, in FP32 arithmetic."""
+"""Accumulation in a chosen order with a chosen rounding of every partial sum, in FP32 arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from tensor_worker.program import Op
@@ -14,20 +15,50 @@ Rounding = Callable[[Array], Array]
 _SUBNORMAL = np.float32(0.75)
 
 
-def accumulated(op: Op, parts: Sequence[Float64], rounding: Rounding) -> Float64:
+class Order(Protocol):
+    """Adds ``count`` terms; each partial sum is rounded."""
+
+    def __call__(self, count: int, term: Callable[[int], Array], rounding: Rounding) -> Array: ...
+
+
+def accumulated(op: Op, parts: Sequence[Float64], rounding: Rounding, order: Order | None = None) -> Float64:
     """Sums of a matmul, sum or mean (before its division): each partial sum is rounded by ``rounding``, an FP32 map."""
     left = parts[0].astype(np.float32)
+    added = order or in_sequence
     if op.op != "matmul":
-        sums = np.zeros((*left.shape[:-1], 1), np.float32)
-        for k in range(left.shape[-1]):
-            sums = rounding(sums + left[..., k : k + 1])
-        return sums.astype(np.float64)
+        return added(left.shape[-1], lambda k: left[..., k : k + 1], rounding).astype(np.float64)
     right = parts[1].astype(np.float32)
-    columns = np.ascontiguousarray(left.T)
-    sums = np.zeros((left.shape[0], right.shape[1]), np.float32)
-    for k in range(left.shape[1]):
-        sums = rounding(sums + columns[k][:, None] * right[k])
-    return sums.astype(np.float64)
+    columns = np.ascontiguousarray(left.T)[:, :, None]
+    return added(left.shape[1], lambda k: columns[k] * right[k], rounding).astype(np.float64)
+
+
+def in_sequence(count: int, term: Callable[[int], Array], rounding: Rounding) -> Array:
+    """One term after the other."""
+    total = np.zeros_like(term(0))
+    for k in range(count):
+        total = rounding(total + term(k))
+    return total
+
+
+def by_halves(count: int, term: Callable[[int], Array], rounding: Rounding) -> Array:
+    """Two halves, each by halves."""
+
+    def between(first: int, end: int) -> Array:
+        if end - first == 1:
+            return rounding(term(first))
+        middle = (first + end) // 2
+        return rounding(between(first, middle) + between(middle, end))
+
+    return between(0, count)
+
+
+def in_fours(count: int, term: Callable[[int], Array], rounding: Rounding) -> Array:
+    """As a matrix unit: four terms are added to the accumulator at once, and the result is rounded."""
+    total = np.zeros_like(term(0))
+    for first in range(0, count, 4):
+        group = [term(k) for k in range(first, min(first + 4, count))]
+        total = rounding(total + sum(group[1:], group[0]))
+    return total
 
 
 def f32(values: Array) -> Array:

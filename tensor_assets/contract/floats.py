@@ -78,6 +78,21 @@ def truncated(values: Float64, bits: int) -> Float64:
     return scaled
 
 
+def toward_zero16(values: Float64) -> Float64:
+    """``values`` rounded toward zero in FP16, held in FP64."""
+    nearest = stored(values, "f16")
+    beyond = np.abs(widened(nearest)) > np.abs(values)
+    return widened(np.where(beyond, np.nextafter(nearest, np.float16(0)), nearest))
+
+
+def ties_away16(values: Float64) -> Float64:
+    """``values`` rounded to nearest in FP16, ties away from zero, held in FP64."""
+    even = stored(values, "f16")
+    away = np.nextafter(even, np.copysign(np.float16(np.inf), even))
+    tie = np.abs(values - widened(even)) == np.abs(widened(away) - values)
+    return widened(np.where(tie & (np.abs(values) > np.abs(widened(even))), away, even))
+
+
 def ordinal(array: Array) -> NDArray[np.int64]:
     """The place of each value among all values of its dtype: neighbours differ by one, both zeros are 0."""
     kind = "f16" if array.dtype == np.float16 else "f32"

@@ -8,14 +8,15 @@ Where a violation depends on an order of summation, its reference uses one order
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 import numpy as np
 from tensor_worker.program import Op, Program
 
-from tensor_assets.contract.accumulate import accumulated, bf16, f16, tf32
+from tensor_assets.contract.accumulate import Order, accumulated, bf16, by_halves, f16, in_fours, in_sequence, tf32
 from tensor_assets.contract.exact import contract, total
-from tensor_assets.contract.floats import Array, Float64, bfloat16, rounded
+from tensor_assets.contract.floats import Array, Float64, bfloat16, rounded, ties_away16, toward_zero16
 from tensor_assets.contract.oracle import Rule, Values, by_contract, complete, exact_result, execute, outputs_of
 
 # Results of these are operands' own values: they commute with rounding, so a missing rounding passes through them.
@@ -63,16 +64,21 @@ def violations(program: Program) -> tuple[Violation, ...]:
     found += _everywhere("product rounded", _products(program), "each product is rounded to FP16", _rounding_products)
     found += _everywhere("BF16 operands", projections, "operands are rounded to BF16", _bf16_operands)
     sums = [op.name for op in program.ops if op.op in ("matmul", "sum", "mean")]
-    for name, rounding, summary in (
-        ("FP16 accumulation", f16, "partial sums are rounded to FP16, one term after the other"),
-        ("BF16 accumulation", bf16, "partial sums are rounded to BF16, one term after the other"),
-        ("TF32 partial sums", tf32, "partial sums are truncated to TF32, one term after the other"),
+    for name, rounding, order, summary in (
+        ("FP16 accumulation", f16, in_sequence, "partial sums are rounded to FP16, one term after the other"),
+        ("FP16 accumulation by halves", f16, by_halves, "partial sums are rounded to FP16, in a tree of halves"),
+        ("FP16 accumulation in fours", f16, in_fours, "FP16 accumulators take four terms at once"),
+        ("BF16 accumulation", bf16, in_sequence, "partial sums are rounded to BF16, one term after the other"),
+        ("TF32 partial sums", tf32, in_sequence, "partial sums are truncated to TF32, one term after the other"),
     ):
-        found += _everywhere(name, sums, summary, lambda names, r=rounding: _accumulating(names, r))  # type: ignore[misc]
+        rule = partial(_accumulating, rounding=rounding, order=order)
+        found += _everywhere(name, sums, summary, rule)
     found += _everywhere("split-K in FP16", projections, "four partial sums are stored in FP16 and added", _splitting)
     found += _interior(program)
     found += _reordered(program)
     found += _flushed(program)
+    found += _misrounded(program)
+    found += _unshifted(program)
     return tuple(found)
 
 
@@ -85,6 +91,11 @@ def _unrounded(program: Program) -> list[Violation]:
     for name, ops in (("projection not rounded", projections), ("intermediate not rounded", others)):
         summary = "readers see the value in FP32"
         found += _everywhere(name, ops, summary, lambda names: _skipping(program, names))
+    if projections and others:
+        both = tuple(op.name for op in late)
+        summary = "nothing but outputs is rounded"
+        rule = _skipping(program, both)
+        found.append(Violation(name="no boundary rounded", ops=both, summary=summary, rule=rule, combined=True))
     return found
 
 
@@ -139,11 +150,11 @@ def _bf16_operands(names: tuple[str, ...]) -> Rule:
     return rule
 
 
-def _accumulating(names: tuple[str, ...], rounding: Callable[[Array], Array]) -> Rule:
+def _accumulating(names: tuple[str, ...], rounding: Callable[[Array], Array], order: Order) -> Rule:
     def rule(op: Op, parts: Sequence[Float64]) -> Float64:
         if op.name not in names:
             return by_contract(op, parts)
-        sums = accumulated(op, parts, rounding)
+        sums = accumulated(op, parts, rounding, order)
         return rounded(sums / parts[0].shape[-1] if op.op == "mean" else sums, op.dtype)
 
     return rule
@@ -165,14 +176,18 @@ def _splitting(names: tuple[str, ...]) -> Rule:
 def _interior(program: Program) -> list[Violation]:
     """An FP32 value that is stored in FP16. The maximum of FP16 values is one of them: nothing to lose."""
     exact = {value.name for value in program.inputs if value.dtype == "f16"}
-    products = _products(program)
-    found: list[Violation] = []
+    inside: list[str] = []
     for op in program.ops:
         if op.dtype == "f16" or (op.op in MOVES and set(op.of) <= exact):
             exact.add(op.name)
-        elif op.name not in (*program.outputs, *products):
-            summary = "an FP32 value is stored in FP16"
-            found += _everywhere("interior rounded to FP16", [op.name], summary, _narrowing)
+        elif op.name not in program.outputs:
+            inside.append(op.name)
+    name, summary = "interior rounded to FP16", "an FP32 value is stored in FP16"
+    products = _products(program)
+    found = _everywhere(name, [op for op in inside if op not in products], summary, _narrowing)
+    if set(inside) & set(products):  # each of those alone is "product rounded"
+        every = tuple(inside)
+        found.append(Violation(name=name, ops=every, summary=summary, rule=_narrowing(every), combined=True))
     return found
 
 
@@ -224,6 +239,46 @@ def _flushed(program: Program) -> list[Violation]:
 
     summary = "FP16 subnormal results become zero"
     return [Violation(name="subnormals flushed", ops=names, summary=summary, rule=rule)] if names else []
+
+
+def _misrounded(program: Program) -> list[Violation]:
+    """Boundaries rounded otherwise than to nearest even, all of them at once.
+
+    A tie in an FP32 value that may itself be a unit off has two legal values: nothing can be said there.
+    """
+    wide = {op.name for op in program.ops if op.dtype == "f32"}
+    boundaries = tuple(op.name for op in program.ops if op.dtype == "f16" and op.op not in MOVES)
+    decided = tuple(op.name for op in program.ops if op.name in boundaries and not wide & set(op.of))
+    found: list[Violation] = []
+    for name, ops, convert in (
+        ("rounded toward zero", boundaries, toward_zero16),
+        ("ties rounded away", decided, ties_away16),
+    ):
+        if ops:
+            summary = f"boundaries are {name}" if name.startswith("rounded") else "ties at boundaries go away from zero"
+            found.append(Violation(name=name, ops=ops, summary=summary, rule=_converting(ops, convert)))
+    return found
+
+
+def _converting(names: tuple[str, ...], convert: Callable[[Float64], Float64]) -> Rule:
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        if op.name not in names:
+            return by_contract(op, parts)
+        return convert(rounded(exact_result(op, parts), "f32"))
+
+    return rule
+
+
+def _unshifted(program: Program) -> list[Violation]:
+    """A softmax without its maximum: the same quotients until an exponential overflows or all of them vanish."""
+    largest = {op.name for op in program.ops if op.op == "max"}
+    shifted = tuple(op.name for op in program.ops if op.op == "sub" and op.of[1] in largest)
+
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        return by_contract(op, [parts[0], np.zeros_like(parts[1])] if op.name in shifted else parts)
+
+    summary = "exponents are not shifted by their maximum"
+    return [Violation(name="maximum not subtracted", ops=shifted, summary=summary, rule=rule)] if shifted else []
 
 
 def _everywhere(
