@@ -1,0 +1,281 @@
+"""The site in a real browser, from disk and from a sub-path: nothing missing, nothing asked of another host."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+pytestmark = pytest.mark.browser
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+KINDS = (
+    "index.html",
+    "measurements.html",
+    "method.html",
+    "limits.html",
+    "evidence.html",
+    "data.html",
+    "licences.html",
+    "workloads/weight_view.html",
+    "evidence/weight-view.html",
+    "cells/weight_view/tinygrad.html",
+    "cells/weight_view/inductor/native-cpu-matrix.html",
+    "cells/softmax/max.html",
+)
+
+
+class Watched:
+    """A page that remembers what went wrong on it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        page.on("console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
+        page.on("request", self._asked)
+        self.hosts: set[str] = set()
+
+    def _asked(self, request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in ("data", "blob"):
+            self.hosts.add(f"{parts.scheme}://{parts.netloc}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def context(browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1366, "height": 800})
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def served(built) -> Iterator[str]:
+    """The site below a sub-path of a plain file server."""
+    handler = functools.partial(Quiet, directory=str(built.site.parent))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/{built.site.name}"
+    server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def opened(context: BrowserContext, address: str) -> Watched:
+    watched = Watched(context.new_page())
+    watched.page.goto(address, wait_until="load")
+    return watched
+
+
+def on_disk(built, page: str) -> str:
+    return f"file://{built.site}/{page}"
+
+
+def test_every_page_opens_from_disk_without_a_complaint_or_another_host(built, context):
+    page = Watched(context.new_page())
+    for path in sorted(built.site.rglob("*.html")):
+        page.page.goto(f"file://{path}", wait_until="load")
+        assert page.complaints == [], path
+        assert page.page.locator("h1").count() == 1, path
+    assert page.hosts == {"file://"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_page_works_below_a_sub_path(served, context, kind):
+    watched = opened(context, f"{served}/{kind}")
+    watched.page.wait_for_timeout(200)
+    assert watched.complaints == []
+    assert watched.hosts == {served[: served.rindex("/")]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(built, browser, kind, scheme):
+    context = browser.new_context(viewport={"width": 1366, "height": 900}, color_scheme=scheme)
+    page = opened(context, on_disk(built, kind)).page
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    serious = [
+        f"{violation['id']}: {violation['nodes'][0]['html'][:160]} {violation['nodes'][0]['failureSummary'][:200]}"
+        for violation in found["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+    context.close()
+    assert serious == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [360, 820])
+def test_no_page_scrolls_sideways(built, browser, kind, width):
+    context = browser.new_context(viewport={"width": width, "height": 740})
+    page = opened(context, on_disk(built, kind)).page
+    page.wait_for_timeout(150)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    context.close()
+    assert wide <= width
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_scripts_everything_is_there(built, browser, kind):
+    context = browser.new_context(java_script_enabled=False)
+    page = opened(context, on_disk(built, kind)).page
+    text = page.locator("article.page").inner_text()
+    context.close()
+    assert len(text) > 100
+    if kind == "cells/weight_view/tinygrad.html":
+        for stage in ("c9 = c8.r(Ops.ADD", "r_256_256_4_4_192_4", "vcvtph2ps", "transpose"):
+            assert stage in text
+    if kind == "index.html":
+        assert all(device in text for device in ("NVIDIA H200", "sm_90"))
+
+
+def test_dark_mode_is_the_systems_and_then_the_readers(built, browser):
+    context = browser.new_context(color_scheme="dark")
+    page = opened(context, on_disk(built, "index.html")).page
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("label[title='Switch to light']").click()
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.reload()
+    again = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    context.close()
+    assert dark == "rgb(20, 21, 24)"
+    assert light == again == "rgb(253, 253, 251)"
+
+
+def test_the_matrix_shows_one_target_and_the_address_keeps_it(built, context):
+    page = opened(context, on_disk(built, "index.html")).page
+    assert page.locator(".matrix-view:visible").count() == 1
+    page.get_by_role("button", name="NVIDIA H200").click()
+    assert page.locator("#on-nvidia-h200").is_visible()
+    assert page.url.endswith("#on-nvidia-h200")
+    page.reload()
+    assert page.locator("#on-nvidia-h200").is_visible()
+    page.locator("#on-nvidia-h200 a.cell").first.click()
+    assert "cells/weight_view/tinygrad.html" in page.url
+
+
+def test_the_strip_shows_a_stage_beside_its_neighbour(built, context):
+    page = opened(context, on_disk(built, "cells/weight_view/tvm.html")).page
+    assert page.locator(".stage.show:visible").count() == 2
+    page.locator(".strip a", has_text="TIR after fusion").click()
+    shown = page.locator(".stage:visible").evaluate_all("stages => stages.map(stage => stage.dataset.stage)")
+    assert shown == ["relax", "legalized"]
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#stage-llvm").is_visible()
+    assert page.locator(".strip a[aria-current]").inner_text().startswith("LLVM IR")
+
+
+def test_an_address_of_a_line_opens_its_stage(built, context):
+    page = opened(context, on_disk(built, "cells/weight_view/tvm.html") + "#legalized-13").page
+    assert page.locator("#legalized-13").is_visible()
+    assert page.locator("#stage-legalized").is_visible()
+
+
+def test_a_value_is_lit_wherever_it_is_found(built, context):
+    page = opened(context, on_disk(built, "cells/weight_view/tvm.html")).page
+    page.locator(".ops .op", has_text="p").click()
+    lit = page.locator(".l.on").evaluate_all("lines => lines.map(line => line.id)")
+    assert {"program-5", "relax-10", "relax-11", "legalized-8"} <= set(lit)
+    assert page.locator(".ops .op[data-op=p]").get_attribute("aria-pressed") == "true"
+
+
+def test_a_node_lights_its_lines_and_a_line_finds_its_node(built, context):
+    watched = opened(context, on_disk(built, "cells/weight_view/tinygrad.html"))
+    page = watched.page
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.locator(".graph [data-id=c9]").click()
+    assert page.locator(".l.hit").evaluate_all("lines => lines.map(line => line.id)") == ["uops-10"]
+    assert "REDUCE ADD" in page.locator(".graph__said").inner_text()
+    page.locator("#uops-6").click(position={"x": 200, "y": 6})
+    assert "PERMUTE" in page.locator(".graph__said").inner_text()
+    assert watched.complaints == []
+
+
+def test_the_graph_answers_the_keyboard(built, context):
+    page = opened(context, on_disk(built, "cells/weight_view/tinygrad.html")).page
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.locator(".graph [data-id=c8]").click()
+    graph = page.locator(".graph svg")
+    graph.focus()
+    graph.press("ArrowRight")
+    assert page.locator(".graph__said").inner_text().startswith("REDUCE ADD")
+    graph.press("ArrowLeft")
+    assert page.locator(".graph__said").inner_text().startswith("MUL")
+    graph.press("/")
+    page.keyboard.type("permute")
+    page.keyboard.press("Enter")
+    assert page.locator(".graph__said").inner_text().startswith("PERMUTE")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_chart_answers_the_pointer_and_follows_the_scheme(built, browser, scheme):
+    context = browser.new_context(color_scheme=scheme)
+    watched = opened(context, on_disk(built, "workloads/weight_view.html"))
+    page = watched.page
+    figure = page.locator("figure.chart").first
+    figure.scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    figure.hover()
+    page.wait_for_selector("figure[data-live] svg")
+    ink = page.evaluate("getComputedStyle(document.body).getPropertyValue('--ink').trim()")
+    assert figure.locator(f"text[fill='{ink}']").count() > 0
+    assert watched.complaints == []
+    assert watched.hosts == {"file://"}
+    context.close()
+
+
+def test_the_evidence_index_finds_a_hash_and_a_name(built, context):
+    watched = opened(context, on_disk(built, "evidence.html"))
+    page = watched.page
+    sha256 = next((built.site / "evidence").glob("*.txt")).stem
+    page.locator("#find-hash").fill(sha256[5:15])
+    page.wait_for_selector("#found table a")
+    assert page.locator("#found a").first.get_attribute("href") == f"evidence/{sha256}.txt"
+    page.locator("#find-hash").fill("softmax × max")
+    page.wait_for_function("document.querySelector('#found').innerText.includes('softmax')")
+    assert watched.complaints == []
+
+
+@pytest.mark.parametrize("place", ["disk", "served"])
+def test_search_finds_a_cell(built, context, served, place):
+    watched = opened(context, on_disk(built, "index.html") if place == "disk" else f"{served}/index.html")
+    page = watched.page
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially("softmax")
+    page.wait_for_selector(".md-search-result__link")
+    links = page.locator(".md-search-result__link").evaluate_all("links => links.map(link => link.href)")
+    assert any("softmax" in link for link in links)
+    assert watched.complaints == []
+
+
+def test_first_view_is_quick(built, context):
+    page = opened(context, on_disk(built, "cells/weight_view/tinygrad.html")).page
+    painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert painted < 1500
+
+
+def test_a_hostile_name_runs_nothing(built, context):
+    asked = []
+    page = context.new_page()
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    page.goto(on_disk(built, "cells/bias/tvm.html"))
+    page.goto(on_disk(built, "workloads/bias.html"))
+    assert asked == []

@@ -1,0 +1,81 @@
+"""Charts say what they show, refuse what must not be compared, and give every compiler its colour."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tensor_assets.errors import AllocationMismatch
+from tensor_assets.records import BenchmarkRecord
+from tensor_assets.report import charts
+from tensor_assets.report.faces import COLOURS
+from tensor_assets.report.reading import read_snapshot
+from tensor_assets.report.tables import tables_of
+from tensor_assets_tests.report import campaign
+
+FACES = {}  # every compiler by its bare name
+
+
+@pytest.fixture(scope="module")
+def tables(built):
+    return tables_of(read_snapshot(built.store))
+
+
+def test_the_title_is_the_finding_and_the_subtitle_says_device_clock_and_n(tables):
+    chart = charts.latency(tables["timings"], "weight_view", campaign.H200, "device", FACES)
+    assert chart.title == "weight_view: triton leads at 5.66\u202fµs; tvm takes 8.5×"
+    for part in (campaign.H200, "device clock", "n = 18 processes", "A/A"):
+        assert part in chart.subtitle
+
+
+def test_configurations_within_noise_lead_together(tables):
+    timings = tables["timings"].copy()
+    own = (timings.workload == "weight_view") & (timings.target == campaign.H200) & (timings.clock == "device")
+    timings.loc[own & (timings.compiler == "inductor"), "median_ns"] = 5.67e3
+    chart = charts.latency(timings, "weight_view", campaign.H200, "device", FACES)
+    assert "lead within noise" in chart.title
+
+
+def test_times_of_two_allocations_are_refused(tables):
+    timings = tables["timings"].copy()
+    timings.loc[timings.compiler == "max", "allocation"] = "another"
+    with pytest.raises(AllocationMismatch, match="2 allocations"):
+        charts.latency(timings, "weight_view", "cpu", "host", FACES)
+
+
+def test_what_was_not_timed_has_no_chart(tables):
+    assert charts.latency(tables["timings"], "weight_view", "sm_90", "host", FACES) is None
+
+
+def test_every_compiler_keeps_its_colour(tables):
+    chart = charts.latency(tables["timings"], "weight_view", campaign.H200, "device", FACES)
+    colours = {row["label"]: row["colour"] for row in chart.spec["datasets"]["rows"]}
+    assert colours == {name: colour for name, colour in COLOURS.items() if name != "luminal"}
+
+
+def test_no_kind_of_activity_looks_like_a_compiler():
+    assert not {colour.lower() for colour in COLOURS.values()} & set(charts.KIND_COLOURS.values())
+
+
+def test_a_memset_is_drawn_as_an_activity(tables):
+    chart = charts.activities(tables["kernels"], campaign.H200, campaign.H200, FACES, ["weight_view"], "weight_view")
+    kinds = {(row["compiler"], row["kind"]) for row in chart.spec["datasets"]["rows"]}
+    assert ("max", "memset") in kinds
+    assert "up to 3" in chart.title
+
+
+def test_a_chart_is_a_picture_without_scripts(tables):
+    chart = charts.latency(tables["timings"], "weight_view", campaign.H200, "device", FACES)
+    picture = charts.svg(chart)
+    assert picture.startswith("<svg")
+    assert "<script" not in picture
+    assert "5.66" in picture
+
+
+def test_a_benchmark_without_a_median_is_left_out(tmp_path):
+    store = campaign.fill(str(tmp_path), ("gemm",))
+    record = next(r for _, r in store.records(BenchmarkRecord) if r.key.compiler == "max" and r.timings)
+    empty = tuple(msgspec.structs.replace(t, median_ns=None, series=(), noise=None) for t in record.timings)
+    store.put(msgspec.structs.replace(record, timings=empty))
+    chart = charts.latency(tables_of(read_snapshot(store))["timings"], "gemm", "cpu", "host", FACES)
+    assert "max" not in {row["label"] for row in chart.spec["datasets"]["rows"]}
