@@ -20,6 +20,11 @@ from tensor_assets.records import Evidence, Key, Record
 
 Counts = dict[str, int]
 
+# The variables that provenance may hold: what compilers, drivers and thread pools read.
+_SHAPING = re.compile(
+    r"(?:CUDA|NVIDIA|OMP|MKL|OPENBLAS|GOMP|KMP|TORCH|TORCHINDUCTOR|TRITON|TVM|MODULAR|LUMINAL)_\w*(?<!KEY)(?<!TOKEN)"
+    r"|BEAM|DEBUG|NOOPT|CPU|CUDA|GPU|LANG|LC_\w+|TZ|PYTHONHASHSEED|TENSOR_ASSETS_TARGET"
+)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Their values are versions, and "10.3.5.147" may be one or an address.
 _VERSIONS = frozenset({"version", "versions", "packages", "freeze", "toolchain", "python", "driver"})
@@ -76,7 +81,16 @@ class _Cleaner:
     def field(self, name: str, value: Any) -> Any:
         if name == "boot_id":
             return self.boot(value)
+        if name == "environment" and isinstance(value, dict):
+            return self.value(self.shaping(value), versions=True)
         return self.value(value, name in _VERSIONS)
+
+    def shaping(self, variables: dict[str, str]) -> dict[str, str]:
+        """Without the variables that shape no result: any of them may be a secret that no rule knows."""
+        kept = {name: value for name, value in variables.items() if _SHAPING.fullmatch(name)}
+        if len(kept) < len(variables):
+            self.counts["environment"] = self.counts.get("environment", 0) + len(variables) - len(kept)
+        return kept
 
     def boot(self, value: str) -> str:
         """Equal boots stay equal; which host it was cannot be looked up."""

@@ -96,6 +96,19 @@ def test_filters_take_what_was_asked_for_and_what_it_was_made_from(tmp_path: Pat
     assert verify_store(store).sound
 
 
+def test_a_media_type_can_be_left_out_and_is_listed(tmp_path: Path) -> None:
+    """Arrays of fixtures are made again from their seeds; their hashes stay in the record."""
+    sample = campaign(tmp_path / "a")
+    exported = export_bundle(sample.store, tmp_path / "b.tar", Filters(without=("application/x-npz",)))
+    assert len(exported.omitted) == 2
+    store = EvidenceStore(tmp_path / "c", identity=NOBODY)
+    import_bundle(store, tmp_path / "b.tar")
+    assert verify_store(store).sound
+    export_bundle(sample.store, tmp_path / "whole.tar")
+    assert import_bundle(store, tmp_path / "whole.tar").evidence == 2
+    assert verify_store(store).findings == ()
+
+
 def test_an_allocation_can_be_asked_for_by_id_uuid_or_device(tmp_path: Path) -> None:
     store = campaign(tmp_path / "a").store
     counts = {

@@ -284,6 +284,17 @@ def test_versions_are_no_addresses_where_versions_stand() -> None:
     assert counts == {"address": 1}
 
 
+def test_only_variables_that_shape_results_are_kept_of_an_environment(store: EvidenceStore) -> None:
+    """A secret in a variable may look like anything."""
+    environment = {"OMP_NUM_THREADS": "2", "BEAM": "2", "MODULAR_AUTH_TOKEN": "abc", "MY_NOTE": "swordfish", "PWD": "x"}
+    record = session_record()
+    record = msgspec.structs.replace(
+        record, provenance=msgspec.structs.replace(record.provenance, environment=environment)
+    )
+    kept = store.get(store.put(record)).provenance.environment
+    assert kept == {"OMP_NUM_THREADS": "2", "BEAM": "2"}
+
+
 def test_a_boot_is_kept_as_a_hash_so_that_equal_boots_stay_equal(store: EvidenceStore) -> None:
     allocation = Allocation(id="a", device="cpu", boot_id="123e4567-e89b-42d3-a456-426614174000")
     record = store.get(store.put(session_record(allocation=allocation)))

@@ -52,9 +52,18 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
     acceptor = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
     yield Server(f"ssh://tester@127.0.0.1:{acceptor.get_port()}/store", folder)
-    loop.call_soon_threadsafe(acceptor.close)
+    asyncio.run_coroutine_threadsafe(_stop(acceptor), loop).result(30)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(10)
+
+
+async def _stop(acceptor: asyncssh.SSHAcceptor) -> None:
+    """With the connections it still has: the client keeps them for reuse."""
+    acceptor.close()
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def test_a_campaign_is_the_same_there_as_on_disk(server: Server, tmp_path: Path) -> None:
