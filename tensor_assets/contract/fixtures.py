@@ -37,9 +37,11 @@ _COVERED_WHOLE_ROWS = 32
 _THREADS = 2
 
 # Where rows are drawn and kept, the grids of contraction operands have no part.
-_WHERE_ROWS_ARE_KEPT = ("", "subnormal")
+_WHERE_ROWS_ARE_KEPT = ("", "subnormal", "large")
+# Multipliers of normalized rows in "large": four times that, the largest result, is still finite.
+_LARGE_SCALE = 2.0**13
 _LOWERED = (1.0, 2.0**-4, 2.0**-8, 2.0**-12)
-_RAISED = (1.0, 2.0**4, 2.0**7, 2.0**10)
+_RAISED = (1.0, 1.0, 2.0**4, 2.0**7, 2.0**10)
 
 
 class BuiltFixture(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -116,10 +118,13 @@ def _exact_recipes(program: Program) -> dict[str, list[Exact]]:
     if "exp" in kinds:
         levels: list[Exact] = [Levels()]
         return {"exact-0": levels, "exact-1": levels, "exact-ties": [Ties()], "exact-subnormal": [Levels(deep=True)]}
-    members = FAMILY if "matmul" in kinds and not _has_interior(program) else _WHERE_ROWS_ARE_KEPT
+    interior = _has_interior(program)
+    members = FAMILY if "matmul" in kinds and not interior else _WHERE_ROWS_ARE_KEPT
     found: dict[str, list[Exact]] = {}
     for name in members:
         grid = FAMILY[name]
+        if name == "large" and interior:
+            grid = msgspec.structs.replace(grid, scale=_LARGE_SCALE)
         if name == "4x4" and not _has_chain(program):
             continue
         recipes = [Exact(variant) for variant in _tops(name, grid)]
@@ -158,8 +163,8 @@ def _plain(program: Program, name: str, recipe: Recipe) -> Maker:
 
 def _exact(program: Program, name: str, recipes: list[Exact]) -> Maker:
     def make(seed: int) -> BuiltFixture | None:
-        for recipe in recipes:
-            key = f"{program.workload}/{program.shape}/{name}/{seed}"
+        for attempt, recipe in enumerate(recipes):
+            key = f"{program.workload}/{program.shape}/{name}/{seed}" + (f"/{attempt}" if attempt else "")
             try:
                 drawn = draw_decided(program, recipe, key)
             except NotExact:
@@ -179,7 +184,7 @@ def _serves(name: str, built: BuiltFixture) -> bool:
     if name != "exact-subnormal":
         return True
     sizes = [np.abs(array.astype(np.float64)) for array in built.reference.values()]
-    return any(np.mean((size > 0) & (size < 2.0**-14)) >= 0.2 for size in sizes)
+    return any(np.mean((size > 0) & (size < 2.0**-14)) >= 0.1 for size in sizes)
 
 
 def _built(program: Program, name: str, seed: int, drawn: Drawn, recipe: str, margin_ulp: float = 0.0) -> BuiltFixture:

@@ -102,16 +102,24 @@ class Exact(Recipe):
 
 
 class Ties(Exact):
-    """Softmax rows of equal maxima and of values that vanish beside them: 1/m, whatever the exponential's last bits."""
+    """Softmax rows of equal maxima and of values that vanish beside them: 1/m, whatever the exponential's last bits.
+
+    Of eight rows, two each have their maximum where e**x overflows in FP32, where the square of that does, where
+    either vanishes, and near zero: a softmax that does not subtract its maximum, or adds it, has no quotient there.
+    """
+
+    _TOPS = (0.0, 120.0, 60.0, -200.0, -8.0, 1000.0, 70.0, -1000.0)
 
     def __init__(self) -> None:
         super().__init__(FAMILY[""])
         self.margin_ulp = 64.0
-        self.summary = "between K/4 and K equal maxima a row, the others 24 to 40 below"
+        self.summary = "between K/4 and K equal maxima a row, from -1000 to 1000, the others 24 to 40 below"
 
     def rows(self, draws: Draws, shape: Shape, op: str) -> Float64:
-        share = draws.integers((*shape[:-1], 1), 256, 1023)
-        top = draws.integers((*shape[:-1], 1), -8, 8)
+        lead = (*shape[:-1], 1)
+        share = draws.integers(lead, 256, 1023)
+        tops = np.array(self._TOPS)[np.arange(math.prod(lead)) % len(self._TOPS)]
+        top = tops.reshape(lead) + draws.integers(lead, 0, 8)
         equal = draws.integers(shape, 0, 1023) <= share
         return np.where(equal, top, top - draws.integers(shape, 24, 40))
 
