@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tensor_worker.messages import Activity
 from tensor_worker.program import Program
 
 from .output_code import OutputCode
@@ -28,6 +29,7 @@ class Evidence:
     output: OutputCode
     debug: dict[str, str]
     dump_dir: Path
+    observed: tuple[Activity, ...] = ()  # of one invocation, where a device was traced
 
     @cached_property
     def computed(self) -> tuple[tuple[str, ...], ...]:

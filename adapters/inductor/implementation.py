@@ -14,11 +14,12 @@ import numpy as np
 import torch
 from tensor_worker.adapter import Arrays, Implementation
 from tensor_worker.artifacts import Capture, Plan
-from tensor_worker.messages import Compile
+from tensor_worker.messages import Activity, Compile
 from tensor_worker.program import Program
 
 from .capture import capture_compilation
 from .evidence import Evidence
+from .observed import observe
 from .output_code import read_output_code
 from .plan import plan_launches
 from .recording import SOURCE_NAME, Recording, debug_files
@@ -122,7 +123,7 @@ def compile_program(
     """Trace, compile and run once on ``inputs``; Triton kernels choose among their launch shapes in that first run."""
     _require_fp32_accumulation()
     source = write_source(request.program, configuration.form)
-    recording, device = Recording(), torch.device(request.target)
+    recording, device = Recording(dump_dir), torch.device(request.target)
     options = {**configuration.options, **_PROVENANCE, "trace.enabled": request.capture}
     call = torch.compile(
         _load(source, request.program), backend=recording.backend(options), fullgraph=True, dynamic=False
@@ -137,7 +138,8 @@ def compile_program(
         implementation.invoke()
         implementation.wait()
         elapsed = time.perf_counter() - started
-        implementation.evidence = _evidence(request, configuration, source, recording, folder, dump_dir)
+        observed = observe(implementation) if request.capture and device.type == "cuda" else ()
+        implementation.evidence = _evidence(request, configuration, source, recording, folder, dump_dir, observed)
     trace = recording.started - started
     implementation.phases = {
         **phases,
@@ -174,6 +176,7 @@ def _evidence(
     recording: Recording,
     folder: Path,
     dump_dir: Path,
+    observed: tuple[Activity, ...],
 ) -> Evidence:
     if len(recording.code) != 1:
         raise RuntimeError(f"one graph was expected of Inductor, it made {len(recording.code)}")
@@ -188,4 +191,5 @@ def _evidence(
         output=read_output_code(recording.code[0]),
         debug={path.name: path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()},
         dump_dir=dump_dir,
+        observed=observed,
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tensor_worker.artifacts import Buffer, Launch, Plan
+from tensor_worker.messages import Activity
 from tensor_worker.normalize import code_sha256
 from tensor_worker.program import Program
 
 from .evidence import Evidence
+from .observed import align, as_parameters
 from .output_code import Allocation, Call
 from .roundings import roundings
 from .stage_text import OUTPUT_CODE, kernel_stage
@@ -17,12 +19,18 @@ from .stage_text import OUTPUT_CODE, kernel_stage
 def plan_launches(evidence: Evidence) -> Plan:
     calls = evidence.output.calls
     rounded, notes = roundings(evidence)
-    launches = tuple(_launch(evidence, call, ops) for call, ops in zip(calls, evidence.computed, strict=True))
+    aligned = align([call.kernel.name if call.kernel else None for call in calls], evidence.observed)
+    shown = aligned or [()] * len(calls)
+    launches = tuple(
+        _launch(evidence, call, ops, activities)
+        for call, ops, activities in zip(calls, evidence.computed, shown, strict=True)
+    )
     reuse = (f"{a.name} takes over the memory of {a.reuses}" for a in evidence.output.allocations.values() if a.reuses)
     return Plan(launches=launches, buffers=_buffers(evidence), roundings=rounded, notes=(*notes, *reuse))
 
 
-def _launch(evidence: Evidence, call: Call, ops: tuple[str, ...]) -> Launch:
+def _launch(evidence: Evidence, call: Call, ops: tuple[str, ...], activities: tuple[Activity, ...]) -> Launch:
+    """What was traced is shown among the parameters only: a fingerprint must not depend on whether it could be."""
     if call.kernel is None:
         return Launch(
             kind="library",
@@ -30,7 +38,7 @@ def _launch(evidence: Evidence, call: Call, ops: tuple[str, ...]) -> Launch:
             computes=ops,
             code_sha256=code_sha256(f"{call.text} {_shapes(evidence, call)}", "python"),
             stage=OUTPUT_CODE,
-            parameters={"call": call.text, "shapes": _shapes(evidence, call)},
+            parameters={"call": call.text, "shapes": _shapes(evidence, call), **as_parameters(activities)},
         )
     if call.kernel.language == "python":
         from .triton_kernels import triton_launch

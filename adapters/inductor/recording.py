@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import time
@@ -10,6 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tensor_worker.artifacts import Candidate
+from tensor_worker.candidates import note_candidate
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,25 @@ class Autotuned:
 class Choice:
     name: str
     kind: str  # Inductor's class of choice: ExternKernelCaller, TritonTemplateCaller, …
-    details: dict[str, str]
+    parameters: dict[str, str | int | float | bool]
     milliseconds: float | None  # None: it could not be benchmarked
+
+    def candidate(self, table: str, chosen: bool = False) -> Candidate:
+        slower = "slower" if self.milliseconds is not None else "did not compile or run"
+        return Candidate(
+            name=f"{table}: {self.name}" if table else self.name,
+            chosen=chosen,
+            parameters={"kind": self.kind, **self.parameters},
+            measured_ns=None if self.milliseconds is None else self.milliseconds * 1e6,
+            refused="" if chosen else slower,
+        )
 
 
 @dataclass
 class Recording:
     """What one compilation left behind; ``seconds`` is the time spent inside Inductor."""
 
+    dump_dir: Path
     dynamo: FxGraph | None = None
     fx: FxGraph | None = None
     code: list[str] = field(default_factory=list)
@@ -101,6 +116,8 @@ class Recording:
         rows = [_choice(choice, measured.get(id(choice))) for choice in choices]
         shapes = tuple(str(tuple(node.get_size())) for node in input_nodes)
         self.tables.append(Autotuned(operation=name, choices=tuple(rows), shapes=shapes))
+        for row in rows:
+            note_candidate(self.dump_dir, row.candidate(""))
 
 
 def read_graph(graph: Any) -> FxGraph:
@@ -167,6 +184,17 @@ SOURCE_NAME = "program.py"
 
 def _choice(choice: Any, milliseconds: float | None) -> Choice:
     details = choice.info_dict() if hasattr(choice, "info_dict") else {}
-    flat = {str(key): str(value) for key, value in details.items()} if isinstance(details, dict) else {}
     usable = milliseconds is not None and math.isfinite(milliseconds)
-    return Choice(str(choice.name), type(choice).__name__, flat, milliseconds if usable else None)
+    return Choice(str(choice.name), type(choice).__name__, _parameters(details), milliseconds if usable else None)
+
+
+def _parameters(details: Any) -> dict[str, str | int | float | bool]:
+    """Inductor reports a template's ``tile_shape`` as (BLOCK_M, BLOCK_K, BLOCK_N)."""
+    flat = details if isinstance(details, dict) else {}
+    found = {
+        str(key): value if isinstance(value, str | int | float | bool) else str(value) for key, value in flat.items()
+    }
+    if isinstance(tile := found.pop("tile_shape", None), str):
+        m, k, n = ast.literal_eval(tile)
+        found |= {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k}
+    return found

@@ -35,7 +35,7 @@ _WARP_THREADS = 32
 class Launcher:
     """What Inductor launches once it has chosen among a kernel's configurations."""
 
-    registers: int
+    registers: int | None
     shared_bytes: int
     warps: int
     stages: int
@@ -100,7 +100,7 @@ def find_launcher(kernel: Kernel) -> Launcher:
     (chosen,) = loaded.launchers
     signature = [name for name, kind in loaded.triton_meta["signature"].items() if kind != "constexpr"]
     return Launcher(
-        registers=int(chosen.n_regs),
+        registers=None if chosen.n_regs is None else int(chosen.n_regs),
         shared_bytes=int(chosen.shared),
         warps=int(chosen.config.num_warps),
         stages=int(chosen.config.num_stages),

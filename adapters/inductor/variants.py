@@ -12,6 +12,9 @@ from .source import Form
 # Keeps a narrowing that the source asks for where Inductor would drop it as a pointless round trip, and keeps Triton
 # from contracting a product and a sum.
 _CONTRACT: dict[str, Any] = {"emulate_precision_casts": True}
+# On a GPU Inductor times two launch shapes of every elementwise kernel, tuned or not. Without that it takes the first
+# by rule, and two processes run the same code.
+_BY_RULE: dict[str, Any] = {"triton.autotune_pointwise": False}
 # "max-autotune" without the CUDA graph around the whole program: an outer graph would hide the launches from the host.
 _TUNED: dict[str, Any] = {**_CONTRACT, "max_autotune": True}
 _EXPANDED: dict[str, Any] = {**_TUNED, "max_autotune_gemm_search_space": "EXHAUSTIVE"}
@@ -33,9 +36,9 @@ CONFIGURATIONS: dict[str, Configuration] = {
     for made in (
         _configuration(
             "contract",
-            _CONTRACT,
+            {**_CONTRACT, **_BY_RULE},
             name="default",
-            summary="Casts written out around every boundary and kept (emulate_precision_casts); no tuning.",
+            summary="Casts written out around every boundary and kept (emulate_precision_casts); nothing is timed.",
             targets=("cpu", "cuda"),
         ),
         _configuration(
@@ -56,7 +59,7 @@ CONFIGURATIONS: dict[str, Configuration] = {
         ),
         _configuration(
             "native",
-            {},
+            _BY_RULE,
             name="addmm",
             summary="Half-precision operators under Inductor's own settings: matmul + bias becomes addmm, which does "
             "not round the projection.",
