@@ -80,7 +80,7 @@ def latency(timings: pd.DataFrame, workload: str, target: str, clock: str, faces
     )
     title = _latency_title(rows, workload, faces)
     subtitle = _latency_subtitle(rows, clock)
-    spec = _finish(layers.properties(width=560, height=alt.Step(26)), data, title, subtitle)
+    spec = finished(layers.properties(width=560, height=alt.Step(26)), data, title, subtitle)
     words = "; ".join(f"{row['label']} {row['text']}" for row in data)
     return Chart(
         name=f"latency-{workload}-{target}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
@@ -142,7 +142,7 @@ def latency_overview(
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
         _allocations(rows),
     ]
-    spec = _finish(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
+    spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
     return Chart(
         name=f"overview-{target}-{clock}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
@@ -191,16 +191,23 @@ def activities(
         f"{device}, planned activities of one invocation, default variants",
     )
     if workload:
-        spec = _finish(bars.properties(width=420, height=alt.Step(22)), data, title, subtitle)
+        spec = finished(bars.properties(width=420, height=alt.Step(22)), data, title, subtitle)
     else:
         wide = bars.properties(width=max(48, 420 // len(titles)), height=alt.Step(20)).facet(
             column=alt.Column("compiler:N", sort=titles, title=None), spacing=8
         )
-        spec = _finish(wide, data, title, subtitle)
+        spec = finished(wide, data, title, subtitle)
     totals = counted.groupby("compiler").n.sum()
     words = "; ".join(f"{face_of(name, faces).title} {totals[name]}" for name in in_order(set(totals.index)))
     name = f"activities-{workload or 'all'}-{target}"
     return Chart(name=name, spec=spec, title=title, subtitle=subtitle, alternative=f"Activities in all: {words}")
+
+
+def finished(chart: Any, data: list[dict[str, Any]], title: str, subtitle: str | list[str]) -> dict[str, Any]:
+    """The specification with its data, title and style. They join as plain values: Altair copies each layer often."""
+    spec: dict[str, Any] = chart.to_dict()
+    heading = {"text": title, "subtitle": subtitle, "anchor": "start", "frame": "group", "offset": 12}
+    return spec | {"title": heading, "datasets": {ROWS: data}, "background": "transparent", "config": CONFIG}
 
 
 def svg(chart: Chart) -> str:
@@ -339,10 +346,3 @@ def _activities_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face])
         return f"{takes} in {', '.join(face_of(name, faces).title for name in fewest)}, up to {high} elsewhere"
     alone = int((totals == 1).sum())
     return f"{alone} of {len(totals)} cells need a single device activity; the most is {high}"
-
-
-def _finish(chart: Any, data: list[dict[str, Any]], title: str, subtitle: str | list[str]) -> dict[str, Any]:
-    """The specification with its data, title and style. They join as plain values: Altair copies each layer often."""
-    spec: dict[str, Any] = chart.to_dict()
-    heading = {"text": title, "subtitle": subtitle, "anchor": "start", "frame": "group", "offset": 12}
-    return spec | {"title": heading, "datasets": {ROWS: data}, "background": "transparent", "config": CONFIG}

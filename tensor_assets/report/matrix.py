@@ -102,20 +102,20 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
     return MatrixView(
         slug=slug(target),
         title=target_title(snapshot, target),
-        caption=_caption(target, clock, unit),
+        caption=_caption(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells)),
         columns=tuple(Column(face_of(name, faces), _version(snapshot, name, target)) for name in compilers),
         rows=tuple(rows),
     )
 
 
-def _caption(target: str, clock: str, unit: str) -> str:
+def _caption(target: str, clock: str, unit: str, limited: bool) -> str:
     if not is_run_target(target):
         return "mark, planned device activities; nothing ran, so nothing was judged or timed"
     if not clock:
         return "mark, planned device activities; nothing was timed here"
     return (
         f"mark, device activities of one invocation, median of process medians in {unit} ({clock} clock, warm); "
-        "the bar is the time, to the slowest of its row"
+        "the bar is the time, to the slowest of its row" + ("; the tick, the least time possible" if limited else "")
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tensor_assets.report import charts, quantities
+from tensor_assets.report import charts, profile_charts, quantities
 from tensor_assets.report.cell_page import cell_context, configuration_page
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
@@ -98,7 +98,11 @@ class PageWriter:
         chart = self._latency(configuration.key.workload, configuration.key.target, page)
         found = configuration.capture.capture.graph if configuration.capture.capture else None
         graph = write_graph(found, page, self.out, context["hues"]) if found else None
-        shown = {"chart": chart if configuration.headline else None, "graph": graph}
+        shown = {
+            "chart": chart if configuration.headline else None,
+            "graph": graph,
+            "profile_charts": self._profile(configuration, page),
+        }
         html = self.renderer.render("cell.html", page, **context, **shown)
         key = configuration.key
         title = f"{key.workload} × {context['face'].title}"
@@ -113,6 +117,16 @@ class PageWriter:
             self.latencies[workload, target] = charts.latency(own, workload, target, clock, self.faces)
         chart = self.latencies[workload, target]
         return self.figures.figure(chart, _root(page)) if chart else None
+
+    def _profile(self, configuration: Configuration, page: str) -> list[Markup]:
+        profile, key = configuration.profile, configuration.key
+        if profile is None:
+            return []
+        subject = f"{key.workload} × {self._face(configuration).title}"
+        subject += f" {key.variant}" if key.variant != "default" else ""
+        device = profile.allocation.device if profile.allocation else key.target
+        drawn = (draw(profile, subject, device) for draw in (profile_charts.timeline, profile_charts.roofline))
+        return [self.figures.figure(chart, _root(page)) for chart in drawn if chart]
 
     def _workload(self, workload: str) -> None:
         page = workload_page(workload)

@@ -1,0 +1,112 @@
+"""Charts of one configuration's profile: its device timeline to scale, and its kernels under the roofline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from tensor_assets.records import ProfileRecord
+from tensor_assets.report.charts import INK, KIND_COLOURS, QUIET, ROWS, Chart, finished
+from tensor_assets.report.quantities import duration, percent, significant
+
+# A tracer cannot tell a library's kernel from a generated one.
+KINDS = {"kernel": "kernel", "memset": "memset", "memcpy": "copy"}
+
+
+def timeline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
+    """The activities of an invocation on the device's clock, gaps visible. None where none were traced.
+
+    Medians of each duration and each gap laid end to end: no single invocation, the middle of all of them.
+    """
+    if not profile.kernels:
+        return None
+    data, end = [], 0.0
+    for kernel in profile.kernels:
+        start = end + kernel.gap_ns
+        end = start + kernel.duration_ns
+        data.append(
+            {
+                "lane": "device",
+                "start": start / 1e3,
+                "end": end / 1e3,
+                "middle": (start + end) / 2e3,
+                "number": str(kernel.position + 1),
+                "name": kernel.name,
+                "kind": KINDS[kernel.kind],
+                "time": str(duration(kernel.duration_ns)),
+                "gap": str(duration(kernel.gap_ns)),
+            }
+        )
+    kinds = [kind for kind in KINDS if KINDS[kind] in {row["kind"] for row in data}]
+    base = alt.Chart(alt.NamedData(name=ROWS)).encode(y=alt.Y("lane:N", title=None, axis=None))
+    tips = [alt.Tooltip(f"{name}:N") for name in ("number", "name", "kind", "time", "gap")]
+    bars = base.mark_bar(height=22).encode(
+        x=alt.X("start:Q", title="µs since the first activity began, device clock", scale=alt.Scale(nice=False)),
+        x2="end:Q",
+        color=alt.Color(
+            "kind:N",
+            scale=alt.Scale(domain=[KINDS[kind] for kind in kinds], range=[KIND_COLOURS[kind] for kind in kinds]),
+            legend=alt.Legend(title=None, orient="top"),
+        ),
+        tooltip=tips,
+    )
+    numbers = base.mark_text(dy=-18, fontSize=11, color=INK).encode(x="middle:Q", text="number:N")
+    title = f"{subject}: {_busy(profile)}"
+    subtitle = [f"{device}, medians over {len(profile.timeline)} traced invocations, laid end to end"]
+    spec = finished(alt.layer(bars, numbers).properties(width=620, height=56), data, title, subtitle)
+    words = "; ".join(f"{row['number']} {row['name']} {row['time']}, after a gap of {row['gap']}" for row in data)
+    return Chart(name=f"timeline-{subject}-{device}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+
+
+def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
+    """Each activity's achieved rate beside what its memory level or the arithmetic allows. None without counters."""
+    data: list[dict[str, Any]] = [
+        {
+            "label": f"{kernel.position + 1} · {roof.level}",
+            "level": roof.level,
+            "name": kernel.name,
+            "intensity": roof.intensity,
+            "achieved": roof.share * roof.attainable / 1e12,
+            "attainable": roof.attainable / 1e12,
+            "share": percent(roof.share),
+        }
+        for kernel in profile.kernels
+        for roof in kernel.roofs
+        if roof.intensity > 0
+    ]
+    if not data:
+        return None
+    base = alt.Chart(alt.NamedData(name=ROWS)).encode(
+        x=alt.X("intensity:Q", title="operations a byte, logarithmic", scale=alt.Scale(type="log")),
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "name", "share")],
+    )
+    y = alt.Y("achieved:Q", title="10¹² operations a second, logarithmic", scale=alt.Scale(type="log"))
+    layers = alt.layer(
+        base.mark_rule(color=QUIET, strokeDash=[3, 3]).encode(y=y, y2="attainable:Q"),
+        base.mark_tick(color=INK, thickness=2, width=18, orient="horizontal").encode(y=alt.Y("attainable:Q")),
+        base.mark_point(filled=True, size=70, opacity=1, color=KIND_COLOURS["kernel"]).encode(y=y),
+        base.mark_text(align="left", dx=8, fontSize=11, color=INK).encode(y=y, text="label:N"),
+    )
+    best = max(data, key=lambda row: row["achieved"] / row["attainable"])
+    title = f"{subject}: activity {best['label']} reaches {best['share']} of what its roof allows"
+    subtitle = [
+        f"{device}; dot: achieved, from counted operations and the uninstrumented time; tick: attainable",
+        "; ".join(f"{limit}: {source}" for limit, source in profile.ceilings.items()),
+    ]
+    spec = finished(layers.properties(width=420, height=260), data, title, subtitle)
+    words = "; ".join(
+        f"{row['label']} {significant(row['achieved'])} of {significant(row['attainable'])} · 10¹²/s" for row in data
+    )
+    name = f"roofline-{subject}-{device}"
+    return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
+
+
+def _busy(profile: ProfileRecord) -> str:
+    count = len(profile.kernels)
+    activities = f"{count} device activit{'y' if count == 1 else 'ies'}"
+    if not profile.busy_ns or not profile.span_ns:
+        return activities
+    idle = profile.span_ns - profile.busy_ns
+    gaps = f", idle for {duration(idle)} of it" if idle >= 1 else " without a gap"
+    return f"{activities} in {duration(profile.span_ns)}{gaps}"
