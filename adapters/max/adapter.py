@@ -132,9 +132,13 @@ def open_device(target: str) -> Device:
 
 
 def _compiled(session: engine.InferenceSession, graph: Graph) -> engine.CompiledModel:
-    """MAX's own refusal of a graph is ``unsupported``, with the reason it gives."""
+    """MAX's own refusal of a graph is ``unsupported``, with the reason it gives.
+
+    The module that holds the graph is handed over, not the graph: MAX then asks its cache before it imports the kernel
+    library (0.02 s instead of 2.8 s for a program that is there; the same object where it is not).
+    """
     try:
-        return session.compile(graph)
+        return session.compile(graph.module)
     except (RuntimeError, ValueError) as error:
         cause = error.__cause__ or error
         raise Unsupported(f"MAX refused to compile the graph: {cause}") from error

@@ -63,7 +63,7 @@ class MaxImplementation(Implementation):
     def outputs(self) -> dict[str, np.ndarray]:
         host = [buffer.to(driver.CPU()) for buffer in self._outputs]
         self.wait()
-        return {name: buffer.to_numpy() for name, buffer in zip(self._program.outputs, host, strict=True)}
+        return {name: np.array(buffer.to_numpy()) for name, buffer in zip(self._program.outputs, host, strict=True)}
 
     def reused(self) -> bool:
         """Whether every output of the last invocation lies in memory that was poisoned before it."""
