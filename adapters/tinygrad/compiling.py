@@ -42,7 +42,7 @@ class Compilation:
 
     @functools.cached_property
     def machines(self) -> tuple[Machine, ...]:
-        return tuple(machine_of(kernel, self.architecture) for kernel in self.kernels)
+        return tuple(machine_of(kernel, self.architecture, self.request.target == "cuda") for kernel in self.kernels)
 
     @functools.cached_property
     def fusions(self) -> tuple[Fusion, ...]:

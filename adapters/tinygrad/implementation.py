@@ -99,14 +99,13 @@ class Jitted(CompiledOnly):
         """TinyJit batches several kernels into a CUDA graph, never one alone; here one alone is a graph too."""
         if not self.device.startswith("CUDA"):
             return None
-        from tinygrad.runtime.autogen import cuda
-        from tinygrad.runtime.ops_cuda import check
+        from .driver import launch_graph  # loads the CUDA driver
 
         buffers = tuple(tensor.uop.base for tensor in self._inputs)
         graph = get_graph_runtime(_graph_call(self._jit.captured.linear), buffers)
         graph(buffers, {})  # binds the inputs, so that a replay is the launch alone
         self.wait()
-        return lambda: check(cuda.cuGraphLaunch(graph.instance, None))
+        return lambda: launch_graph(graph.instance)
 
 
 def _function(program: Program, lowering: Lowering) -> Callable[..., tuple[Tensor, ...]]:

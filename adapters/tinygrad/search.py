@@ -31,7 +31,7 @@ class BeamWatch:
         self._started = time.monotonic()
         self._kernel = -1
         self._tried: list[dict[str, Any]] = []
-        self._chosen: list[tuple[Any, ...]] = []
+        self._chosen: dict[int, tuple[Any, ...]] = {}  # by kernel
         self._ended = 0.0
         self._refusal = ""
         self._pending: tuple[Any, ...] | None = None  # compiled, not yet timed
@@ -65,7 +65,7 @@ class BeamWatch:
         )
 
     def _candidate(self, number: int, entry: dict[str, Any]) -> Candidate:
-        chosen = entry["seconds"] is not None and entry["opts"] in self._chosen
+        chosen = entry["seconds"] is not None and entry["opts"] == self._chosen.get(entry["kernel"])
         return Candidate(
             name=f"kernel {entry['kernel']}, candidate {number}",
             chosen=chosen,
@@ -94,7 +94,7 @@ class BeamWatch:
         self._kernel += 1
         best = self._originals["beam_search"](schedule, *arguments, **options)
         self._note_pending()
-        self._chosen.append(tuple(best.applied_opts))
+        self._chosen[self._kernel] = tuple(best.applied_opts)
         return best
 
     def _to_program(self, *arguments: Any, **options: Any) -> Any:

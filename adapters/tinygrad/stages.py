@@ -26,6 +26,7 @@ class Machine:
     shipped_language: Language
     disassembly: str
     resources: Resources | None  # None on the CPU
+    made_by: str  # who made the machine code that is shown
 
     @property
     def instruction(self) -> str:
@@ -40,21 +41,29 @@ def machine_stage(index: int) -> str:
     return f"machine-{index}"
 
 
-def machine_of(kernel: Kernel, architecture: str | None) -> Machine:
+def machine_of(kernel: Kernel, architecture: str | None, on_device: bool) -> Machine:
     """``architecture`` is the GPU's, e.g. ``sm_90``; None on the CPU.
 
-    tinygrad gives the driver PTX, which compiles it when it loads. SASS here is NVRTC's own, from the same source.
+    tinygrad gives the driver PTX, which the driver compiles when it loads it. Where there is a device the machine code
+    is the driver's, elsewhere what NVRTC makes of the same source.
     """
     if architecture is None:
         text = disassemble_object(kernel.binary)
-        return Machine(shipped=text, shipped_language="asm", disassembly=text, resources=None)
-    code = cubin(kernel.source, architecture)
+        return Machine(text, "asm", text, resources=None, made_by="clang, capstone")
+    code = _driver_code(kernel) if on_device else cubin(kernel.source, architecture)
     return Machine(
         shipped=kernel.binary.rstrip(b"\0").decode(),
         shipped_language="ptx",
         disassembly=disassemble_cubin(code),
         resources=resources(code),
+        made_by="CUDA driver, nvdisasm" if on_device else "NVRTC, nvdisasm",
     )
+
+
+def _driver_code(kernel: Kernel) -> bytes:
+    from .driver import driver_cubin  # loads the CUDA driver
+
+    return driver_cubin(kernel.binary)
 
 
 def write_stages(
@@ -91,15 +100,11 @@ def _code_stages(dump_dir: Path, index: int, kernel: Kernel, machine: Machine) -
     renderer = "CUDARenderer" if on_gpu else "ClangRenderer"
     stages = [write_stage(dump_dir, code_stage(index), title, "code", language, kernel.source + "\n", renderer)]
     if on_gpu:
-        stages.append(
-            write_stage(dump_dir, f"ptx-{index}", f"PTX of kernel {index}", "code", "ptx", machine.shipped, "NVRTC")
-        )
-    by = "NVRTC, nvdisasm" if on_gpu else "clang, capstone"
-    machine_language: Language = "sass" if on_gpu else "asm"
-    machine_title = f"{'SASS' if on_gpu else 'Assembly'} of kernel {index}"
-    stages.append(
-        write_stage(dump_dir, machine_stage(index), machine_title, "machine", machine_language, machine.disassembly, by)
-    )
+        title = f"PTX of kernel {index}"
+        stages.append(write_stage(dump_dir, f"ptx-{index}", title, "code", "ptx", machine.shipped, "NVRTC"))
+    name, by, text = machine_stage(index), machine.made_by, machine.disassembly
+    title = f"{'SASS' if on_gpu else 'Assembly'} of kernel {index}"
+    stages.append(write_stage(dump_dir, name, title, "machine", "sass" if on_gpu else "asm", text, by))
     return stages
 
 

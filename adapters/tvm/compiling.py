@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tvm
@@ -14,13 +14,15 @@ from tensor_worker.messages import Compile
 from tvm import IRModule, relax
 from tvm.target import Target
 
+from .correspondence import correspondences
 from .device_code import Code, Kernel, cpu_code, cuda_code, kernels_launched
 from .implementation import CompiledOnly, InMachine
+from .ledger import Ledger
 from .lowering import lower
 from .passes import PassRecorder, pipeline
 from .plan import Called, make_plan
-from .relax_reading import FusedCall, fused_calls
-from .rules import Scheduled, named, recorded_rules
+from .relax_reading import FusedCall, bindings, fused_calls
+from .rules import Scheduled, named, recorded_rules, replay
 from .semantic import semantic_graph
 from .stages import relax_text, write_stages
 from .targets import device_of, native_target
@@ -37,6 +39,7 @@ class Compilation:
     executable: relax.VMExecutable
     recorder: PassRecorder
     scheduled: tuple[Scheduled, ...]
+    ran: list[str] = field(default_factory=list)  # what the virtual machine called in its first run
 
     @functools.cached_property
     def grouped(self) -> IRModule:
@@ -63,13 +66,24 @@ class Compilation:
 
     @functools.cached_property
     def _report(self) -> tuple[Capture, Plan]:
-        program = self.request.program
-        plan = make_plan(program, self.called, self.grouped, self.code, self.scheduled)
-        if not self.request.capture:
-            return Capture(stages=()), plan
-        text = relax_text(self.original)
-        stages = write_stages(self.dump_dir, text, self.recorder, self.scheduled, self.executable.as_text(), self.code)
-        return Capture(stages=stages, graph=semantic_graph(self.original, text, program)), plan
+        plan = make_plan(self.request.program, self.called, self.grouped, self.code, self.scheduled)
+        return (self._capture(plan) if self.request.capture else Capture(stages=())), plan
+
+    def _capture(self, plan: Plan) -> Capture:
+        program, text = self.request.program, relax_text(self.original)
+        replays = {one.function: replay(one) for one in self.scheduled}
+        stages = write_stages(
+            self.dump_dir, text, self.recorder, self.scheduled, replays, self.executable.as_text(), self.code
+        )
+        texts = {stage.name: (self.dump_dir / stage.path).read_text(encoding="utf-8") for stage in stages}
+        legalized = self.recorder.after("LegalizeOps")
+        kept = {one.name: one.callee for one in bindings(legalized["main"])} if legalized is not None else {}
+        return Capture(
+            stages=stages,
+            graph=semantic_graph(self.original, text, program),
+            decisions=Ledger(program, self.called, plan, self.scheduled, replays, self.ran).decisions(),
+            correspondences=correspondences(program, self.called, texts, kept),
+        )
 
     def _kernels(self, call: FusedCall) -> tuple[Kernel, ...]:
         if self.request.target == "cpu":
@@ -99,5 +113,5 @@ def compile_program(request: Compile, inputs: Arrays, dump_dir: Path) -> Impleme
         request.program, executable, device_of(request.target), request.target, phases, compilation.report
     )
     implementation.upload(inputs)
-    implementation.start()
+    implementation.start(compilation.ran if request.capture else None)
     return implementation

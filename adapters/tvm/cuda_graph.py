@@ -16,17 +16,17 @@ def captured_graph(
 
     The invocation before the capture fills TVM's memory pool, so that capturing allocates nothing on the device.
     """
-    stream = device.create_raw_stream()
+    stream = int(device.create_raw_stream())
     device.set_raw_stream(stream)
     try:
         invoke()
-        device.sync()
+        device.sync(stream)
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         _check(driver.cuStreamBeginCapture(_handle(stream), mode))
         results = invoke()
         graph = _check(driver.cuStreamEndCapture(_handle(stream)))
     finally:
-        device.set_raw_stream(None)
+        device.set_raw_stream(0)
     executable = _check(driver.cuGraphInstantiate(graph, 0))
     return lambda: _launch(executable), results
 
@@ -35,8 +35,8 @@ def _launch(executable: driver.CUgraphExec) -> None:
     _check(driver.cuGraphLaunch(executable, driver.CUstream(0)))
 
 
-def _handle(stream: Any) -> driver.CUstream:
-    return driver.CUstream(int(getattr(stream, "value", stream) or 0))
+def _handle(stream: int) -> driver.CUstream:
+    return driver.CUstream(stream)
 
 
 def _check(answer: tuple[Any, ...]) -> Any:

@@ -87,7 +87,9 @@ def _names_before_fusion(
     names |= dict(zip(_returned(fused["main"]), program.outputs, strict=True))
     for call in calls:
         function = fused[call.callee] if _generated(fused, call.callee) else None
-        parameters = [str(parameter.name) for parameter in function.params] if isinstance(function, relax.Function) else []
+        parameters = (
+            [str(parameter.name) for parameter in function.params] if isinstance(function, relax.Function) else []
+        )
         for read, parameter in zip(call.reads, parameters, strict=False):
             if read not in known and parameter in known:
                 names.setdefault(read, parameter)

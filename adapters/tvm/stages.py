@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tensor_worker.artifacts import Level, Stage
@@ -13,7 +13,7 @@ from tvm import IRModule
 
 from .device_code import Code
 from .passes import PassRecorder
-from .rules import Scheduled, replay, trace_json
+from .rules import Replay, Scheduled, trace_json
 from .semantic import STAGE
 
 # Passes whose module is a stage of its own: name of the stage, title, level, and the pass as TVM calls it.
@@ -37,8 +37,9 @@ def relax_text(module: IRModule) -> str:
 
 
 def write_stages(
-    dump_dir: Path, original: str, recorder: PassRecorder, scheduled: Sequence[Scheduled], bytecode: str, code: Code
-) -> tuple[Stage, ...]:
+    dump_dir: Path, original: str, recorder: PassRecorder, scheduled: Sequence[Scheduled],
+    replays: Mapping[str, Replay | None], bytecode: str, code: Code,
+) -> tuple[Stage, ...]:  # fmt: skip
     stages = [write_stage(dump_dir, STAGE, "Relax", "semantic", "tvmscript", original, "relax.BlockBuilder")]
     for name, title, level, passed in _MILESTONES:
         module = recorder.after(passed)
@@ -46,7 +47,7 @@ def write_stages(
             stages.append(write_stage(dump_dir, name, title, level, "tvmscript", relax_text(module), passed))
     if scheduled:
         stages.append(_schedules(dump_dir, scheduled))
-        stages.append(_traces(dump_dir, scheduled))
+        stages.append(_traces(dump_dir, scheduled, replays))
     stages.append(_passes(dump_dir, original, recorder))
     stages.append(write_stage(dump_dir, "bytecode", "Virtual machine code", "code", "text", bytecode, "VMExecutable"))
     on_gpu = code.source_language == "cuda"
@@ -69,11 +70,11 @@ def _schedules(dump_dir: Path, scheduled: Sequence[Scheduled]) -> Stage:
     )  # fmt: skip
 
 
-def _traces(dump_dir: Path, scheduled: Sequence[Scheduled]) -> Stage:
+def _traces(dump_dir: Path, scheduled: Sequence[Scheduled], replays: Mapping[str, Replay | None]) -> Stage:
     """The traces as data, written out, read back and applied to the unscheduled functions again."""
     entries = []
     for one in scheduled:
-        again = replay(one)
+        again = replays[one.function]
         entries.append(
             {
                 "function": one.function,
