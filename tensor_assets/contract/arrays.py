@@ -87,6 +87,8 @@ def _members(archive: zipfile.ZipFile) -> dict[str, Array]:
         raise ArraysRefused(f"{len(entries)} arrays, at most {_MAX_ARRAYS} are read")
     if sum(entry.file_size for entry in entries) > _MAX_BYTES:
         raise ArraysRefused(f"more than {_MAX_BYTES:,} bytes of arrays")
+    if any(entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size for entry in entries):
+        raise ArraysRefused("compressed arrays are not read: they can be larger than they look")
     found: dict[str, Array] = {}
     for entry in entries:
         name = entry.filename.removesuffix(".npy")

@@ -19,8 +19,8 @@ _F16_GRID = 2.0**-24  # every FP16 value is a multiple
 _MAX_SLICES = 4
 
 # ln 2 in two parts, the first with 32 significant bits so that its product with an exponent is exact.
-_LN2_HIGH = float.fromhex("0x1.62e42fep-1")
-_LN2_LOW = float.fromhex("0x1.efa39ef35793cp-33")
+_LN2_HIGH = float.fromhex("0x1.62e42feep-1")
+_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 def grid(values: Float64) -> float:

@@ -79,7 +79,7 @@ class Node:
 
     def at(self, key: str | int) -> Node:
         """The member or item ``key``; an absent one reads as null."""
-        escaped = str(key).replace("~", "~0").replace("/", "~1")
+        escaped = json.dumps(str(key)[:64])[1:-1].replace("~", "~0").replace("/", "~1")
         found = self.value.get(key) if isinstance(key, str) else self.value[key]
         return Node(found, self.source, f"{self.pointer}/{escaped}")
 
