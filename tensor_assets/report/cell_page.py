@@ -16,6 +16,9 @@ from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, i
 from tensor_assets.report.stages import op_hues, program_pane, stage_panes
 from tensor_assets.report.tables import intermediate_bytes, process_range
 
+# What a verdict is called on the page, the deciding one first.
+KINDS = {"exact": "bit for bit", "form": "form", "interval": "outer interval", "tolerance": "tolerance"}
+
 
 def configuration_page(snapshot: Snapshot, configuration: Configuration) -> str:
     """The cell's own address for the configuration that stands for it, one below it for every other."""
@@ -58,6 +61,7 @@ def cell_context(
         "intermediate": intermediate_bytes(capture.plan) if capture.plan else 0,
         "fusion": fusion_map(capture.plan, list(op_hues(program))) if capture.plan else [],
         "verdicts": _verdict_groups(capture.admission),
+        "judged": _judged(capture.admission),
         "decision_lines": _decision_lines,
         "geometry": [(extents(launch.grid), extents(launch.block)) for launch in capture.plan.launches]
         if capture.plan
@@ -117,15 +121,27 @@ def _variants(snapshot: Snapshot, configuration: Configuration) -> list[dict[str
 
 def _verdict_groups(admission: Admission | None) -> list[dict[str, Any]]:
     """One line per kind of judgement: how many fixtures passed, and the worst of the rest."""
-    kinds = (("exact", "bit for bit"), ("form", "form"), ("interval", "outer interval"), ("tolerance", "tolerance"))
     rows = []
-    for kind, title in kinds:
+    for kind, title in KINDS.items():
         own = [v for v in admission.verdicts if v.kind == kind] if admission else []
         if own:
             worst = max(own, key=_badness)
             rows.append(
                 {"title": title, "kind": kind, "passed": sum(v.passed for v in own), "of": len(own), "worst": worst}
             )
+    return rows
+
+
+def _judged(admission: Admission | None) -> list[dict[str, Any]]:
+    """One row for each run of an output on a fixture, with its judgements side by side and the first one as ``any``."""
+    rows: list[dict[str, Any]] = []
+    for verdict in admission.verdicts if admission else ():
+        subject = (verdict.fixture, verdict.output)
+        if not rows or rows[-1]["subject"] != subject or rows[-1][verdict.kind]:
+            # A fixture that ran twice is judged twice.
+            rows.append({"subject": subject, "any": verdict, **dict.fromkeys(KINDS)})
+        rows[-1][verdict.kind] = verdict
+        rows[-1]["reasons"] = "; ".join(dict.fromkeys(v.reason for kind in KINDS if (v := rows[-1][kind]) and v.reason))
     return rows
 
 

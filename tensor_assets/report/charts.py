@@ -262,11 +262,12 @@ def _latency_rows(rows: pd.DataFrame, scale: float, faces: dict[str, Face]) -> l
 def _axis(data: list[dict[str, Any]], unit: str, clock: str) -> alt.X:
     """Zero-based, unless the values span so much that the quick ones would vanish: then logarithmic, and said so."""
     values = [row["median"] for row in data]
+    end = max(row["text_at"] for row in data)
     if max(values) > 20 * min(values):
-        low, high = min(row["band_low"] for row in data) / 1.3, max(row["band_high"] for row in data) * 1.8
+        low, high = min(min(row["band_low"], row["low"]) for row in data) / 1.3, end * 1.8
         scale = alt.Scale(type="log", domain=[low, high], nice=False)
         return alt.X("band_low:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=scale)
-    scale = alt.Scale(domain=[0, max(row["band_high"] for row in data) * 1.12], nice=False)
+    scale = alt.Scale(domain=[0, end * 1.14], nice=False)
     return alt.X("band_low:Q", title=f"{unit}, {clock} clock", scale=scale)
 
 
@@ -301,6 +302,8 @@ def _latency_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face]) ->
     if len(ordered) == 1:
         return f"{workload}: {_named(first, faces)} takes {duration(first.median_ns)}"
     tied = [_named(row, faces) for row in rest if _within(first, row)]
+    if len(tied) == len(rest):
+        return f"{workload}: {', '.join(tied)} do not differ beyond noise, {duration(first.median_ns)} at the least"
     leaders = f"{', '.join(tied)} lead within noise" if len(tied) > 1 else f"{tied[0]} leads"
     factor = significant(last.median_ns / first.median_ns, 2)
     return f"{workload}: {leaders} at {duration(first.median_ns)}; {_named(last, faces)} takes {factor}×"

@@ -35,6 +35,7 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
 class MatrixRow(msgspec.Struct, frozen=True):
     workload: str
     question: str
+    shape: str
     page: str
     cells: tuple[MatrixCell, ...]
 
@@ -46,6 +47,7 @@ class Column(msgspec.Struct, frozen=True):
 
 class MatrixView(msgspec.Struct, frozen=True):
     slug: str
+    shape: str  # empty where rows differ: each then says its own
     title: str
     caption: str
     columns: tuple[Column, ...]
@@ -53,10 +55,10 @@ class MatrixView(msgspec.Struct, frozen=True):
 
 
 def matrix_views(snapshot: Snapshot, faces: dict[str, Face]) -> list[MatrixView]:
-    """One matrix per target, the one with the most rows first. All share the same columns."""
+    """One matrix per target, the one with the most right cells first. All share the same columns."""
     compilers = in_order({c.key.compiler for c in snapshot.configurations})
     views = [_view(snapshot, target, compilers, faces) for target in snapshot.targets()]
-    return sorted(views, key=lambda view: -len(view.rows))
+    return sorted(views, key=lambda view: -sum(cell.status == "ok" for row in view.rows for cell in row.cells))
 
 
 def cell_page(workload: str, compiler: str) -> str:
@@ -76,9 +78,15 @@ def target_title(snapshot: Snapshot, target: str) -> str:
     """What a reader calls the target: the processor's own name for the host."""
     if target != "cpu":
         return target if is_run_target(target) else f"{target}, compiled without a device"
-    names = Counter(c.capture.device for c in snapshot.configurations if c.key.target == "cpu" and c.capture.device)
-    name = next((name for name, _ in names.most_common() if name != "cpu"), "")
-    return f"CPU · {name}" if name else "CPU"
+    own = [c for c in snapshot.configurations if c.key.target == "cpu"]
+    names = Counter(device for c in own for device in _devices(c) if device and device != "cpu")
+    return f"CPU · {names.most_common(1)[0][0]}" if names else "CPU"
+
+
+def _devices(configuration: Configuration) -> tuple[str, str]:
+    """What capture and session call the device; a compiler may know no better name than "cpu"."""
+    benchmark = configuration.benchmark
+    return configuration.capture.device, benchmark.allocation.device if benchmark and benchmark.allocation else ""
 
 
 def shown_clock(snapshot: Snapshot, target: str) -> str:
@@ -96,11 +104,13 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
     for workload in snapshot.workloads():
         here = [c for c in snapshot.configurations if (c.key.workload, c.key.target) == (workload, target)]
         if here:
-            shape = snapshot.main_shape(workload)
+            shape = snapshot.main_shape(workload, target)
             cells = _cells([c for c in here if c.key.shape == shape], compilers, faces, clock, unit)
-            rows.append(MatrixRow(workload, snapshot.question(workload), workload_page(workload), cells))
+            rows.append(MatrixRow(workload, snapshot.question(workload), shape, workload_page(workload), cells))
+    shapes = {row.shape for row in rows}
     return MatrixView(
         slug=slug(target),
+        shape=shapes.pop() if len(shapes) == 1 else "",
         title=target_title(snapshot, target),
         caption=_caption(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells)),
         columns=tuple(Column(face_of(name, faces), _version(snapshot, name, target)) for name in compilers),
@@ -163,13 +173,21 @@ def _cell(variants: list[Configuration], face: Face, clock: str, unit: str, slow
         launches=len(plan.launches) if plan else "",
         time=duration_in(median, unit) if median else "–",
         width=round(median * scale, 1) if median and scale else None,
-        limit=round(timing.floor_ns * scale, 1) if timing and timing.floor_ns and scale else None,
+        limit=_limit(timing, scale),
         others=tuple(
             Other(c.status, f"{c.key.variant}: {c.status}{_because(c)}")
             for c in variants
             if c is not default and c.status != "ok"
         ),
     )
+
+
+def _limit(timing: Timing | None, scale: float | None) -> float | None:
+    """Where the bar's limit stands; None where it would hide in the bar's own beginning."""
+    if not timing or not timing.floor_ns or not scale:
+        return None
+    place = round(timing.floor_ns * scale, 1)
+    return place if place >= 1.5 else None
 
 
 def _word(configuration: Configuration) -> str:

@@ -112,7 +112,7 @@ class PageWriter:
         """The same chart on the page of the workload and of its cells, made once."""
         if (workload, target) not in self.latencies:
             timings = self.tables["timings"]
-            own = timings[timings["shape"] == self.snapshot.main_shape(workload)]
+            own = timings[timings["shape"] == self.snapshot.main_shape(workload, target)]
             clock = shown_clock(self.snapshot, target)
             self.latencies[workload, target] = charts.latency(own, workload, target, clock, self.faces)
         chart = self.latencies[workload, target]
@@ -209,6 +209,7 @@ class PageWriter:
             template,
             page,
             matrices=matrix_views(self.snapshot, self.faces),
+            figures=self._few(page) if template == "matrix.html" else [],
             tables=self.tables,
             descriptions=DESCRIPTIONS,
             data_files=[(path.name, path.stat().st_size) for path in written],
@@ -219,6 +220,15 @@ class PageWriter:
         )
         self._write(f".fragments/{name}", html)
         return Markup(f"<!-- fragment: {name} -->")
+
+    def _few(self, page: str) -> list[dict[str, Any]]:
+        """A matrix of few rows leaves room for their charts."""
+        workloads = self.snapshot.workloads()
+        return (
+            [figures for name in workloads for figures in self._workload_figures(name, page)]
+            if len(workloads) < 3
+            else []
+        )
 
     def _targets(self, page: str) -> list[dict[str, Any]]:
         """What the measurements page shows of each target that was timed or planned for."""

@@ -115,14 +115,15 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         own = [c for c in self.configurations if (c.key.workload, c.key.compiler) == (workload, compiler)]
         return sorted(own, key=self._configuration_rank)
 
-    def main_shape(self, workload: str) -> str:
-        """The shape with the most input elements: an inspection size never stands for the workload."""
-        sizes = {c.key.shape: self._elements(workload, c.key.shape) for c in self._of_workload(workload)}
-        sizes |= {shape: self._elements(workload, shape) for name, shape in self.fixtures if name == workload}
-        return max(sizes, key=lambda shape: (sizes[shape], shape), default="")
+    def main_shape(self, workload: str, target: str = "") -> str:
+        """The shape with the most input elements, of those that were tried (on ``target``, if it is given).
 
-    def _of_workload(self, workload: str) -> Iterator[Configuration]:
-        return (c for c in self.configurations if c.key.workload == workload)
+        An inspection size stands for the workload only where nothing larger was tried.
+        """
+        own = [c.key for c in self.configurations if c.key.workload == workload]
+        shapes = {key.shape for key in own if target in ("", key.target)}
+        shapes = shapes or {shape for name, shape in self.fixtures if name == workload}
+        return max(shapes, key=lambda shape: (self._elements(workload, shape), shape), default="")
 
     def _size(self, workload: str) -> tuple[int, int]:
         program = self.program(workload, self.main_shape(workload))
@@ -136,8 +137,9 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     def _configuration_rank(self, configuration: Configuration) -> tuple[object, ...]:
         key = configuration.key
         return (
+            configuration.status not in ("ok", "rejected"),  # one with something to see stands for its cell
             _target_rank(key.target),
-            key.shape != self.main_shape(key.workload),
+            key.shape != self.main_shape(key.workload, key.target),
             key.variant != "default",
             key.shape,
             key.variant,

@@ -36,6 +36,14 @@ def test_configurations_within_noise_lead_together(tables):
     assert "lead within noise" in chart.title
 
 
+def test_where_nothing_differs_beyond_noise_nobody_leads(tables):
+    timings = tables["timings"].copy()
+    timings.loc[timings.workload == "weight_view", "noise"] = 2.0
+    chart = charts.latency(timings, "weight_view", campaign.H200, "device", FACES)
+    assert "do not differ beyond noise" in chart.title
+    assert "lead" not in chart.title.replace("least", "")
+
+
 def test_times_of_two_allocations_are_refused(tables):
     timings = tables["timings"].copy()
     timings.loc[timings.compiler == "max", "allocation"] = "another"
