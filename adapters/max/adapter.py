@@ -92,10 +92,14 @@ class MaxAdapter(Adapter):
         model = session.init(compiled)
         clock.end("load")
         implementation = MaxImplementation(request.program, model, device.handle, phases, device.label, report, library)
-        implementation.upload(inputs)
+        implementation.place(inputs)
+        clock.end("upload")
         implementation.invoke()
         implementation.wait()
         clock.end("first execution")
+        implementation.upload(inputs)
+        implementation.invoke()
+        implementation.outputs()
         return implementation
 
 

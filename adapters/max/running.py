@@ -22,7 +22,7 @@ POISONED_INVOCATIONS = 3
 
 class MaxImplementation(Implementation):
     """MAX allocates the outputs itself, at every invocation. They are poisoned by filling those of earlier invocations
-    with NaN and letting them go: its allocator hands the same memory out again, most often, which ``reused`` tells."""
+    with NaN and letting them go: its allocator hands the same memory out again, most often; the plan's notes tell."""
 
     def __init__(
         self,
@@ -43,16 +43,21 @@ class MaxImplementation(Implementation):
         self._inputs: list[driver.Buffer] = []
         self._outputs: list[driver.Buffer] = []
         self._poisoned: frozenset[int] = frozenset()
+        self._reused = False
         self._replayed: list[driver.Buffer] = []  # what a captured graph writes; it must outlive the graph
         self._report = report
         self._plan: Plan | None = None
 
     def upload(self, inputs: Arrays) -> None:
+        self.place(inputs)
+        self._poison()
+
+    def place(self, inputs: Arrays) -> None:
+        """Bring the inputs to the device, and no more."""
         self._release_graph()
         arrays = [np.array(inputs[value.name], order="C") for value in self._program.inputs]
         self._inputs = [self._copied(array) for array in arrays]
         self.wait()  # the copies read the arrays
-        self._poison()
 
     def invoke(self) -> None:
         self._outputs = self._model.execute(*self._inputs)
@@ -61,11 +66,12 @@ class MaxImplementation(Implementation):
         self._device.synchronize()
 
     def outputs(self) -> dict[str, np.ndarray]:
+        self._reused = self._in_poisoned_memory()
         host = [buffer.to(driver.CPU()) for buffer in self._outputs]
         self.wait()
         return {name: np.array(buffer.to_numpy()) for name, buffer in zip(self._program.outputs, host, strict=True)}
 
-    def reused(self) -> bool:
+    def _in_poisoned_memory(self) -> bool:
         """Whether every output of the last invocation lies in memory that was poisoned before it."""
         return {buffer._data_ptr() for buffer in self._outputs} <= self._poisoned
 
@@ -91,8 +97,8 @@ class MaxImplementation(Implementation):
     def plan(self) -> Plan:
         if self._plan is None:
             trace = None if self._device.is_host else self._launch_trace()
-            state = "lay in poisoned memory" if self.reused() else "lay in fresh memory, not in what was poisoned"
-            notes = [f"the outputs of the invocation after an upload {state}", *self._library]
+            state = "lay in poisoned memory" if self._reused else "lay in fresh memory, not in what was poisoned"
+            notes = [f"the outputs that were read last {state}", *self._library]
             self._plan = self._report.plan(trace, notes)
         return self._plan
 
@@ -122,12 +128,19 @@ class MaxImplementation(Implementation):
             self.invoke()
             held += self._outputs
         self.wait()
-        poison = [np.full(buffer.shape, np.nan, np.dtype(buffer.dtype.to_numpy())) for buffer in held]
-        for buffer, array in zip(held, poison, strict=True):
-            buffer.inplace_copy_from(self._copied(array))
-        self.wait()
+        for buffer in held:
+            self._fill(buffer)
         self._poisoned = frozenset(buffer._data_ptr() for buffer in held)
         self._outputs = []
+
+    def _fill(self, buffer: driver.Buffer) -> None:
+        """With NaN. Waits: a copy that is still on its way would write into memory that is no longer ours."""
+        if self._device.is_host:
+            buffer.to_numpy()[...] = np.nan  # the array is the buffer's own memory
+            return
+        poison = self._copied(np.full(buffer.shape, np.nan, np.dtype(buffer.dtype.to_numpy())))
+        buffer.inplace_copy_from(poison)
+        self.wait()
 
 
 class CompiledOnly(Implementation):
