@@ -37,7 +37,7 @@ _COVERED_WHOLE_ROWS = 32
 _THREADS = 2
 
 # Where rows are drawn and kept, the grids of contraction operands have no part.
-_WHERE_ROWS_ARE_KEPT = ("", "subnormal", "large")
+_WHERE_ROWS_ARE_KEPT = ("", "halfway", "small", "subnormal", "large")
 # Multipliers of normalized rows in "large": four times that, the largest result, is still finite.
 _LARGE_SCALE = 2.0**13
 _LOWERED = (1.0, 2.0**-4, 2.0**-8, 2.0**-12)
@@ -125,7 +125,8 @@ def _exact_recipes(program: Program) -> dict[str, list[Exact]]:
         grid = FAMILY[name]
         if name == "large" and interior:
             grid = msgspec.structs.replace(grid, scale=_LARGE_SCALE)
-        if name == "4x4" and not _has_chain(program):
+        needless = {"4x4": not _has_chain(program), "halfway": "matmul" not in kinds, "small": not interior}
+        if needless.get(name, False):
             continue
         recipes = [Exact(variant) for variant in _tops(name, grid)]
         found.update({f"exact-{name}": recipes} if name else {"exact-0": recipes, "exact-1": recipes})

@@ -78,6 +78,8 @@ def violations(program: Program) -> tuple[Violation, ...]:
     found += _reordered(program)
     found += _flushed(program)
     found += _misrounded(program)
+    found += _everywhere("subnormal operands flushed", projections, "subnormal operands are read as zero", _flushing)
+    found += _numberless(program)
     found += _unshifted(program)
     return tuple(found)
 
@@ -239,6 +241,24 @@ def _flushed(program: Program) -> list[Violation]:
 
     summary = "FP16 subnormal results become zero"
     return [Violation(name="subnormals flushed", ops=names, summary=summary, rule=rule)] if names else []
+
+
+def _flushing(names: tuple[str, ...]) -> Rule:
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        kept = [np.where(np.abs(part) < 2.0**-14, 0.0, part) for part in parts] if op.name in names else parts
+        return by_contract(op, kept)
+
+    return rule
+
+
+def _numberless(program: Program) -> list[Violation]:
+    """A number of the program that is left out, such as a norm's epsilon."""
+    names = tuple(op.name for op in program.ops if op.op in ("add", "sub") and not isinstance(op.of[1], str))
+
+    def rule(op: Op, parts: Sequence[Float64]) -> Float64:
+        return by_contract(op, [parts[0], np.zeros_like(parts[1])] if op.name in names else parts)
+
+    return [Violation(name="number left out", ops=names, summary="added numbers are zero", rule=rule)] if names else []
 
 
 def _misrounded(program: Program) -> list[Violation]:
