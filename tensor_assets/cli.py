@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tensor_assets.commands import campaign, evidence, report, ui
+from tensor_assets.commands import campaign, evidence, report, ui, workload
 from tensor_assets.errors import TensorAssetsError
 
 
@@ -15,7 +15,16 @@ def cli() -> None:
     """What tensor compilers really do with a small program: captured, judged, timed and reported."""
 
 
-for command in (report.report, campaign.campaign, ui.ui, evidence.verify, evidence.export, evidence.import_):
+for command in (
+    report.report,
+    ui.ui,
+    workload.workload,
+    campaign.campaign,
+    evidence.verify,
+    evidence.export,
+    evidence.import_,
+    evidence.gc,
+):
     cli.add_command(command)
 
 

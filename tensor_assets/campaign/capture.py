@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from tensor_worker.messages import Variant
 
@@ -20,6 +18,7 @@ from tensor_assets.sessions.allocation import device_of
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment
+from tensor_assets.workers.scratch import scratch_folder
 
 DEFAULT = "default"  # the form that keeps the contract; its outcome is the cell's
 # The gate: where gemm itself is not admitted, nothing built on a contraction is worth capturing.
@@ -182,5 +181,5 @@ class _Cell:
             key=key,
             parents=self._parents,
         )
-        with tempfile.TemporaryDirectory(prefix="capture-") as scratch:
-            return file(self._space.store, capture_variant(task, self._space.store, Path(scratch)))
+        with scratch_folder(self._space.settings.cache, "capture-") as scratch:
+            return file(self._space.store, capture_variant(task, self._space.store, scratch))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import NamedTuple
 
 from tensor_worker.messages import Greeting, Hello
@@ -18,6 +16,7 @@ from tensor_assets.workers.environments import Environment, build_environment
 from tensor_assets.workers.failure import WorkerFailed, with_log
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
+from tensor_assets.workers.scratch import scratch_folder
 
 # Importing a compiler for the first time, from a cold disk.
 GREETING_SECONDS = 180.0
@@ -66,8 +65,8 @@ def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -
 def _greeted(space: Workspace, adapter: AdapterFolder, environment: Environment, key: Key) -> EnvironmentRecord:
     announce(f"{adapter.name}: asking its worker for versions and variants")
     outcome, greeting = Outcome(status="ok"), None
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = WorkerFolder(Path(scratch))
+    with scratch_folder(space.settings.cache, "greeting-") as scratch:
+        folder = WorkerFolder(scratch)
         try:
             with worker_for(adapter, environment, folder, deadline=GREETING_SECONDS) as worker:
                 greeting = worker.ask(Hello())

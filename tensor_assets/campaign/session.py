@@ -45,6 +45,7 @@ def time_workload(space: Workspace, workload: str, options: SessionOptions) -> S
         seed=options.seed,
         key=key,
         parents=(fixtures.id, *(capture.id for capture in admitted)),
+        keeper=space.store,
     )
     return file(space.store, record)
 

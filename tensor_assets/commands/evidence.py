@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tensor_assets.campaign.fixtures import NPZ
+from tensor_assets.evidence.retention import collect_garbage
 from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import export_bundle, import_bundle
@@ -71,3 +72,15 @@ def import_(path: Path, devices: tuple[str, ...]) -> None:
 def _tell_omissions(omitted: dict[str, str]) -> None:
     for reason, count in Counter(omitted.values()).most_common():
         click.echo(f"left out {count:,}: {reason}")
+
+
+@click.command()
+@click.option("--delete", is_flag=True, help="Remove what is listed; without it nothing is touched.")
+def gc(delete: bool) -> None:
+    """List what no accepted record, pin or published page refers to; remove it with --delete."""
+    done = collect_garbage(EvidenceStore(load_settings().store), dry_run=not delete)
+    for path in done.removed:
+        click.echo(f"{'removed' if delete else 'would remove'} {path}")
+    click.echo(
+        f"kept {done.kept_records:,} records and {done.kept_evidence:,} files; {done.bytes / 1e6:,.1f} MB to free"
+    )
