@@ -51,7 +51,7 @@ def _in_code(op: str, one: Called, texts: Mapping[str, str]) -> Iterator[Corresp
 def _bound(text: str, op: str) -> Iterator[Lines]:
     """The lines that bind a variable of the op."""
     for number, line in enumerate(text.splitlines(), start=1):
-        bound = re.match(r"\s+(\w+)(?:: R\.[^=]*)? = ", line)
+        bound = re.match(r"\s+(\w+)(?:: R\..*?)? = ", line)
         if bound and op_of(bound[1]) == op:
             yield (number, number)
 

@@ -64,7 +64,7 @@ def _lines(text: str, names: list[str]) -> dict[str, int]:
     """The 1-based line that binds each name; a parameter's is the line of the signature."""
     found: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        if bound := re.match(r"\s+(\w+)(?:: R\.[^=]*)? = ", line):
+        if bound := re.match(r"\s+(\w+)(?:: R\..*?)? = ", line):
             found.setdefault(bound[1], number)
         elif "def main(" in line:
             found |= {name: number for name in names if re.search(rf"\b{re.escape(name)}: R\.", line)}
