@@ -40,6 +40,7 @@ from tensor_assets.records import Evidence, Key, Record
 
 MARKER = "store.json"
 MARKER_CONTENT = canonical({"format": "tensor_assets evidence", "layout": 1})
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _ENTRY = re.compile(r"records/([a-z_]+)/([0-9a-f]{2})/(\2[0-9a-f]{62})-([0-9]{8})-([0-9a-f]{64})[.]json")
 R = TypeVar("R", bound=Record)
 
@@ -196,7 +197,9 @@ class EvidenceStore:
         return data
 
     def locate(self, sha256: str) -> str | None:
-        """Path of the object with this content, below the store."""
+        """Path of the object with this content, below the store. A name that is no hash is no object's."""
+        if not _SHA256.fullmatch(sha256):
+            return None
         paths = (object_path(sha256, compressed) for compressed in (False, True))
         return next((path for path in paths if self.files.exists(path)), None)
 

@@ -157,6 +157,10 @@ class _Audit:
             self.report("changed", path, str(damage))
         else:
             self.omitted.update(note.omitted)
+            if note.hide:
+                self.report(
+                    "leftover", path, "an interrupted import; import its bundle again, or let a collection clean up"
+                )
 
     # Records
 

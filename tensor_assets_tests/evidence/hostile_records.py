@@ -49,6 +49,12 @@ def _named_file(name: str) -> Forgery:
     )
 
 
+def _hash(sha256: str) -> Forgery:
+    return lambda sample: msgspec.structs.replace(
+        _of(sample, CaptureRecord, "capture tvm"), cache=msgspec.structs.replace(sample.stage, sha256=sha256)
+    )
+
+
 def _stage_path(path: str) -> Forgery:
     def forgery(sample: Sample) -> Record:
         record = _of(sample, CaptureRecord, "capture tvm")
@@ -102,6 +108,7 @@ FORGERIES: dict[str, Forgery] = {
     "absolute file name": _named_file("/etc/passwd"),
     "file name with a control character": _named_file("a\x1b[2Jb"),
     "file name with markup": _named_file("<img src=x>.txt"),
+    "hash that is a path": _hash("../../../../../../../../etc/passwd"),
     "stage path that climbs out": _stage_path("../../x.mlir"),
     "file of another size": _wrong_size,
     "benchmark on another GPU than its session": _benchmark_elsewhere,
