@@ -73,7 +73,7 @@ def enclose(program: Program, inputs: Mapping[str, Array], margin_ulp: float = 0
     bounds: list[Bound] = []
     for op in program.ops:
         parts = [values[part] if isinstance(part, str) else _number(part) for part in op.of]
-        interior = any(not isinstance(part, str) or dtypes[part] == "f32" for part in op.of)
+        interior = any(dtypes[part] == "f32" if isinstance(part, str) else not _short(part) for part in op.of)
         with np.errstate(all="ignore"):
             result = _result(op, parts, bounds)
             values[op.name] = _settled(result, op, interior, margin_ulp)
@@ -231,6 +231,11 @@ def _settled(result: Interval, op: Op, interior: bool, margin_ulp: float) -> Int
         high = rounded(result.high, "f16")
     low, high = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     return Interval(low, low) if np.array_equal(low, high) else Interval(low, high)
+
+
+def _short(number: float) -> bool:
+    """Whether FP16 holds the number: then an op of it and FP16 values rounds as one of FP16 values does."""
+    return float(np.float16(number)) == number
 
 
 def _number(value: float) -> Interval:

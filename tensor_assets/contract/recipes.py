@@ -117,7 +117,7 @@ class ProductAccumulation(Recipe):
         drawn[0::2, 0 : 2 * pairs : 2] = draws.integers((pairs,), 1025, 1400) / 1024
         drawn[0::2, 1 : 2 * pairs : 2] = 1.0
         odd = drawn[1::2, 2 * pairs :]
-        odd[:] = draws.integers(odd.shape, 1, 7) / 2**14
+        odd[:] = draws.integers(odd.shape, 1, 3) / 2**13
         odd[:, :1] = 1.0
         return drawn
 
