@@ -230,10 +230,18 @@
     return link;
   }
 
+  async function compare() {
+    if (!document.getElementById("compare-form")) return;
+    await Promise.all([load("assets/diff.js"), load("assets/compare.js")]);
+    await load("compare/index.js");
+    await window.tensorAssetsCompare(load);
+  }
+
   panes();
   values();
   matrices();
   charts();
   graphs();
   evidence();
+  compare();
 })();

@@ -6,7 +6,7 @@ import html
 import posixpath
 import re
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
@@ -65,6 +65,10 @@ def _problem(name: str, address: str, files: set[str], pages: dict[str, Page]) -
     if not target:
         return "leads to no file"
     fragment = unquote(parts.fragment)
+    if "=" in fragment:  # what a page is asked to load: #a=one&b=other
+        folder = target.removesuffix(".html")
+        unknown = [value for _, value in parse_qsl(fragment) if f"{folder}/{value}.js" not in files]
+        return f"asks {target} for {unknown[0]}, which is not there" if unknown else ""
     if fragment and target in pages and fragment not in pages[target].places:
         return f"names no place in {target}"
     return ""

@@ -13,6 +13,8 @@ from markupsafe import Markup
 from tensor_assets.report import charts, profile_charts, quantities
 from tensor_assets.report.cell_page import cell_context, configuration_page
 from tensor_assets.report.charts import Chart
+from tensor_assets.report.columns import DESCRIPTIONS
+from tensor_assets.report.compare import comparisons, write_compared
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
 from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.figures import Figures, vega_bundle
@@ -23,7 +25,7 @@ from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, read_snapshot
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.report.stages import op_hues, program_pane
-from tensor_assets.report.tables import DESCRIPTIONS, Tables, tables_of, write_tables
+from tensor_assets.report.tables import Tables, tables_of, write_tables
 from tensor_assets.settings import ROOT
 
 SITE = ROOT / "site"
@@ -71,6 +73,7 @@ class PageWriter:
             self._cell(configuration)
         for workload in self.snapshot.workloads():
             self._workload(workload)
+        write_compared(self.snapshot, self.store, self.faces, self.out)
         rows = evidence_rows(self.snapshot, self.files)
         self._evidence(rows)
         self._hand_written(written, rows)
@@ -102,6 +105,7 @@ class PageWriter:
             "chart": chart if configuration.headline else None,
             "graph": graph,
             "profile_charts": self._profile(configuration, page),
+            "others": comparisons(self.snapshot, configuration, self.faces),
         }
         html = self.renderer.render("cell.html", page, **context, **shown)
         key = configuration.key

@@ -18,6 +18,7 @@ AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 KINDS = (
     "index.html",
     "measurements.html",
+    "compare.html",
     "method.html",
     "limits.html",
     "evidence.html",
@@ -39,9 +40,13 @@ class Watched:
         self.complaints: list[str] = []
         page.on("console", lambda said: said.type in ("error", "warning") and self.complaints.append(said.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("requestfailed", lambda request: self.complaints.append(f"failed: {request.url}"))
+        page.on("requestfailed", self._failed)
         page.on("request", self._asked)
         self.hosts: set[str] = set()
+
+    def _failed(self, request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # the next page was asked for before this one had its icon
+            self.complaints.append(f"failed: {request.url} {request.failure}")
 
     def _asked(self, request) -> None:
         parts = urlsplit(request.url)
@@ -252,6 +257,41 @@ def test_the_evidence_index_finds_a_hash_and_a_name(built, context):
     page.locator("#find-hash").fill("softmax × max")
     page.wait_for_function("document.querySelector('#found').innerText.includes('softmax')")
     assert watched.complaints == []
+
+
+def test_two_configurations_stand_side_by_side(built, context):
+    address = "compare.html#a=weight-view-tvm-default-nvidia-h200-matrix&b=weight-view-max-default-nvidia-h200-matrix"
+    watched = opened(context, on_disk(built, address))
+    page = watched.page
+    times = page.get_by_role("region", name="Times").inner_text()
+    assert "48.2" in times
+    assert "15.6" in times
+    assert "right is 0.324× left" in times
+    assert "memset 33,554,432 bytes" in page.get_by_role("region", name="Device activities").inner_text()
+    page.locator("#compare-swap").click()
+    page.wait_for_function("document.querySelector('#compared').innerText.includes('right is 3.09× left')")
+    assert page.url.endswith(
+        "#a=weight-view-max-default-nvidia-h200-matrix&b=weight-view-tvm-default-nvidia-h200-matrix"
+    )
+    assert watched.complaints == []
+
+
+def test_times_of_two_allocations_are_not_compared(built, context):
+    address = "compare.html#a=weight-view-tvm-default-nvidia-h200-matrix&b=weight-view-tvm-default-cpu-matrix"
+    page = opened(context, on_disk(built, address)).page
+    times = page.get_by_role("region", name="Times").inner_text()
+    assert "different allocations: not compared" in times
+    assert "×" not in times.split("difference")[1]
+
+
+def test_a_stage_of_one_name_is_compared_line_by_line(built, context):
+    address = "compare.html#a=weight-view-inductor-default-cpu-matrix&b=bias-inductor-default-cpu-matrix"
+    page = opened(context, on_disk(built, address)).page
+    page.wait_for_selector("table.diff")
+    removed = page.locator("table.diff tr.removed").first.inner_text()
+    added = page.locator("table.diff tr.added").first.inner_text()
+    assert "weight_view" in removed
+    assert "bias" in added
 
 
 @pytest.mark.parametrize("place", ["disk", "served"])

@@ -40,6 +40,7 @@ def test_nothing_leads_nowhere_or_to_another_host(built):
     [
         ('<a href="cells/none.html">x</a>', "leads to no file"),
         ('<a href="index.html#nowhere">x</a>', "names no place"),
+        ('<a href="index.html#a=nothing">x</a>', "nothing, which is not there"),
         ('<script src="https://example.org/x.js"></script>', "loads https://example.org/x.js"),
         ("<img src='//example.org/x.png'>", "loads //example.org/x.png"),
     ],

@@ -8,7 +8,8 @@ import pytest
 
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import BenchmarkRecord
-from tensor_assets.report.tables import COLUMNS, build_tables, write_tables
+from tensor_assets.report.columns import COLUMNS
+from tensor_assets.report.tables import build_tables, write_tables
 from tensor_assets_tests.report import campaign
 
 

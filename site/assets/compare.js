@@ -1,0 +1,171 @@
+/* Two configurations side by side: facts, times, activities, stages. Line differences by the diff package. */
+(function () {
+  "use strict";
+  const data = {};
+  window.tensorAssetsCompared = (name, facts) => { data[name] = facts; };
+
+  function el(tag, attributes, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) if (value !== false) node.setAttribute(name, value);
+    node.append(...children);
+    return node;
+  }
+  const scrolled = (label, child) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, child);
+  const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
+
+  function heads(a, b) {
+    const head = (side) => el("th", { scope: "col" }, el("i", { class: "swatch", style: `--c:${side.colour}` }), el("a", { href: side.page }, side.label));
+    return el("thead", {}, el("tr", {}, el("td"), head(a), head(b)));
+  }
+
+  function facts(a, b) {
+    const body = el("tbody");
+    for (const name of Object.keys(a.facts)) {
+      const differ = a.facts[name] !== b.facts[name];
+      body.append(el("tr", { class: differ ? "differ" : "alike" }, el("th", { scope: "row" }, name),
+        el("td", { class: "wrap" }, a.facts[name] || "–"), el("td", { class: "wrap" }, b.facts[name] || "–")));
+    }
+    return scrolled("Facts", el("table", { class: "data two" }, heads(a, b), body));
+  }
+
+  // Says faster or slower only of one allocation, and only beyond the noise of both.
+  function verdict(a, b, one, other) {
+    if (a.allocation !== b.allocation || !a.allocation) return "different allocations: not compared";
+    if (one.noise === null || other.noise === null) return "noise not known: not compared";
+    const ratio = other.ns / one.ns;
+    const within = Math.abs(Math.log(ratio)) <= 2 * Math.SQRT2 * Math.max(one.noise, other.noise);
+    return within ? "within noise" : `right is ${ratio.toPrecision(3)}× left`;
+  }
+
+  function times(a, b) {
+    const axes = [...new Set([...Object.keys(a.times), ...Object.keys(b.times)])];
+    if (!axes.length) return el("p", {}, "Neither was timed.");
+    const body = el("tbody");
+    const show = (time) => time ? [el("b", {}, time.text), ` ${time.spread}, ${time.said}`] : ["–"];
+    for (const axis of axes) {
+      const [one, other] = [a.times[axis], b.times[axis]];
+      body.append(el("tr", {}, el("th", { scope: "row" }, axis), el("td", {}, ...show(one)), el("td", {}, ...show(other)),
+        el("td", {}, one && other ? verdict(a, b, one, other) : "–")));
+    }
+    const head = heads(a, b);
+    head.rows[0].append(el("th", { scope: "col" }, "difference"));
+    return scrolled("Times", el("table", { class: "data two" }, head, body));
+  }
+
+  function launches(a, b) {
+    const count = Math.max(a.launches.length, b.launches.length);
+    if (!count) return el("p", {}, "Neither has a plan.");
+    const body = el("tbody");
+    for (let index = 0; index < count; index++) {
+      const [one, other] = [a.launches[index], b.launches[index]];
+      for (const name of Object.keys(one || other)) {
+        const [left, right] = [one ? one[name] : "", other ? other[name] : ""];
+        if (name !== "name" && left === right) continue;
+        body.append(el("tr", { class: `${left === right ? "alike" : "differ"}${name === "name" ? " first" : ""}` }, el("th", { scope: "row" }, name === "name" ? `activity ${index + 1}` : name),
+          el("td", { class: "name" }, left || "none"), el("td", { class: "name" }, right || "none")));
+      }
+    }
+    return scrolled("Device activities", el("table", { class: "data two" }, heads(a, b), body));
+  }
+
+  function pairs(a, b) {
+    const left = new Map(a.stages.map((stage) => [stage.name, stage]));
+    const same = b.stages.filter((stage) => left.has(stage.name)).map((stage) => [left.get(stage.name), stage]);
+    if (same.length) {
+      const named = new Set(same.map(([stage]) => stage.name));
+      return same.concat(a.stages.filter((stage) => !named.has(stage.name)).map((stage) => [stage, null]),
+        b.stages.filter((stage) => !named.has(stage.name)).map((stage) => [null, stage]));
+    }
+    return ["semantic", "scheduled", "code", "machine"].map((level) =>
+      [a.stages.find((stage) => stage.level === level) || null, b.stages.find((stage) => stage.level === level) || null])
+      .filter(([one, other]) => one || other);
+  }
+
+  function stagePair([one, other]) {
+    const title = one && other && one.name === other.name ? one.title
+      : [one ? one.title : "none", other ? other.title : "none"].join(" | ");
+    const equal = one && other && one.sha256 === other.sha256;
+    const diffed = one && other && one.name === other.name && !equal;
+    const box = el("details", { class: "numbers stage-pair", open: diffed ? "" : false }, el("summary", {},
+      `${title} · ${(one || other).level}${equal ? " · the same text" : diffed ? "" : " · side by side"}`));
+    const fill = () => {
+      if (box.dataset.filled) return;
+      box.dataset.filled = "1";
+      box.append(diffed ? difference(one, other) : beside(one, other));
+      if ((one && one.cut) || (other && other.cut)) box.append(el("p", { class: "caption" }, "Long texts are compared by their beginning."));
+    };
+    box.addEventListener("toggle", () => box.open && fill());
+    if (diffed) fill();
+    return box;
+  }
+
+  function difference(one, other) {
+    const rows = el("tbody");
+    let [left, right, shown] = [1, 1, 0];
+    for (const part of window.Diff.diffLines(one.text, other.text)) {
+      const lines = part.value.replace(/\n$/, "").split("\n");
+      const far = !part.added && !part.removed && lines.length > 8;
+      lines.forEach((line, index) => {
+        const hidden = far && index > 2 && index < lines.length - 3;
+        if (!hidden && shown < 3000) {
+          shown++;
+          rows.append(row(part.added ? "" : left, part.removed ? "" : right, part.added ? "+" : part.removed ? "−" : "", line));
+        } else if (far && index === 3) rows.append(row("", "", "", `… ${lines.length - 6} equal lines …`, "gap"));
+        if (!part.added) left++;
+        if (!part.removed) right++;
+      });
+    }
+    return scrolled("Difference", el("table", { class: "diff" }, rows));
+  }
+  function row(left, right, sign, line, kind) {
+    return el("tr", { class: kind || (sign === "+" ? "added" : sign === "−" ? "removed" : "") },
+      el("td", {}, String(left)), el("td", {}, String(right)), el("td", {}, sign), el("td", {}, line));
+  }
+  function beside(one, other) {
+    const side = (stage) => stage ? el("pre", { class: "code", tabindex: 0, role: "region", "aria-label": stage.title }, el("code", {}, stage.text)) : el("p", {}, "Not captured.");
+    return el("div", { class: "beside" }, side(one), side(other));
+  }
+
+  window.tensorAssetsCompare = async function (load) {
+    const form = document.getElementById("compare-form");
+    const [a, b] = [document.getElementById("compare-a"), document.getElementById("compare-b")];
+    const place = document.getElementById("compared");
+    for (const select of [a, b]) {
+      const groups = new Map();
+      for (const [name, workload, label] of data.index) {
+        if (!groups.has(workload)) groups.set(workload, el("optgroup", { label: workload }));
+        groups.get(workload).append(el("option", { value: name }, `${workload} × ${label}`));
+      }
+      select.append(...groups.values());
+    }
+    function chosen() {
+      const wanted = new URLSearchParams(location.hash.slice(1));
+      const names = data.index.map(([name]) => name);
+      const first = names.includes(wanted.get("a")) ? wanted.get("a") : names[0];
+      return [first, names.includes(wanted.get("b")) ? wanted.get("b") : names.find((name) => name !== first) || first];
+    }
+    async function show() {
+      await Promise.all([load(`compare/${a.value}.js`), load(`compare/${b.value}.js`)]);
+      const [left, right] = [data[a.value], data[b.value]];
+      const stages = pairs(left, right);
+      place.replaceChildren(section("Facts", facts(left, right)), section("Times", times(left, right)),
+        section("Device activities", launches(left, right)),
+        section("Stages", ...(stages.length ? stages.map(stagePair) : [el("p", {}, "Neither has a stage.")])));
+    }
+    function follow() {
+      [a.value, b.value] = chosen();
+      return show();
+    }
+    function choose() {
+      history.replaceState(null, "", `#a=${a.value}&b=${b.value}`);
+      return show();
+    }
+    a.addEventListener("change", choose);
+    b.addEventListener("change", choose);
+    document.getElementById("compare-swap").addEventListener("click", () => { [a.value, b.value] = [b.value, a.value]; choose(); });
+    addEventListener("hashchange", follow);
+    form.hidden = false;
+    if (data.index.length) await follow();
+    else place.append(el("p", {}, "Nothing has been materialized yet."));
+  };
+})();
