@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+
+from tensor_assets.errors import StoreUnwritable
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -50,3 +53,16 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         target=environ.get("TENSOR_ASSETS_TARGET") or "cpu",
         packed=Path(environ["TENSOR_ASSETS_PACKED"]).resolve() if environ.get("TENSOR_ASSETS_PACKED") else None,
     )
+
+
+def require_writable(settings: Settings) -> None:
+    """Find out before hours of work, not after: raises StoreUnwritable for a cache or site folder that refuses a file."""
+    places = {"TENSOR_ASSETS_CACHE": settings.cache, "TENSOR_ASSETS_SITE": settings.generated}
+    for variable, folder in places.items():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise StoreUnwritable(f"{folder} cannot be written ({why}); name another folder in {variable}") from error

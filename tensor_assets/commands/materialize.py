@@ -22,7 +22,7 @@ from tensor_assets.commands.request import Request
 from tensor_assets.errors import TensorAssetsError
 from tensor_assets.partitions import Cell
 from tensor_assets.progress import announce
-from tensor_assets.settings import Settings
+from tensor_assets.settings import Settings, require_writable
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +40,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
 def materialize(space: Workspace, request: Request) -> Made:
     """Run every step for every asked partition. A cell's trouble is its outcome; only broken infrastructure raises."""
+    require_writable(space.settings)
     import_recorded(space)
     runner = _Runner(space, request)
     workloads = sorted(request.workloads, key=lambda name: name != GATE)
