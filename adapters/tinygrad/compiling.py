@@ -11,6 +11,7 @@ from tensor_worker.adapter import Arrays, Implementation, Unavailable, Unsupport
 from tensor_worker.artifacts import Capture, Plan, Search
 from tensor_worker.messages import Compile
 from tinygrad import Device, Tensor
+from tinygrad.runtime.support.compiler_cuda import NVRTCCompiler
 from tinygrad.uop.ops import UOp
 
 from . import toolchain
@@ -137,11 +138,24 @@ def _require(target: str) -> None:
         raise Unsupported(f"tinygrad's adapter has no target {target!r} (have: {', '.join(toolchain.DEVICES)})")
     if target == "cpu":
         toolchain.require_clang()
+        return
+    try:
+        NVRTCCompiler("sm_90")  # asks the library for its version
+    except (AttributeError, OSError) as error:
+        remedy = "install adapters/tinygrad/requirements.lock again"
+        raise Unavailable(f"tinygrad finds no NVRTC: {error}", remedy) from error
     if target == "cuda":
-        try:
-            Device["CUDA"].synchronize()
-        except Exception as error:
-            raise Unavailable(f"tinygrad opens no CUDA device: {error}") from error
+        _require_device()
+
+
+def _require_device() -> None:
+    try:
+        Device["CUDA"].synchronize()
+    except Exception as error:  # whatever a missing or broken driver makes tinygrad raise
+        remedy = "run on a machine with an NVIDIA GPU and its driver"
+        missing = "failed to load library cuda" in str(error)
+        reason = "there is no CUDA driver on this machine" if missing else f"tinygrad opens no CUDA device: {error}"
+        raise Unavailable(reason, remedy) from error
 
 
 def _architecture(target: str) -> str | None:

@@ -83,6 +83,10 @@ class Jitted(CompiledOnly):
         self.wait()
 
     def invoke(self) -> None:
+        """Once captured, the call alone: a search can no longer happen, and entering a context takes its time."""
+        if self._jit.captured is not None:
+            self._results = self._jit(*self._inputs)
+            return
         with Context(BEAM=self._beam):
             self._results = self._jit(*self._inputs)
 

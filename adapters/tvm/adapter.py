@@ -33,12 +33,7 @@ class TvmAdapter(Adapter):
 
     def compile(self, request: Compile, inputs: Arrays, dump_dir: Path) -> Implementation:
         toolchain.prepare()
-        import tvm
-
-        if request.target != "cpu":
-            with toolchain.remembered_modules():
-                import tvm.s_tir.tensor_intrin  # noqa: F401  DLight's matrix rule would, deep in the build
-        from .compiling import compile_program
+        from .compiling import compile_program  # imports TVM, which reads the environment set above
 
         return compile_program(request, inputs, dump_dir)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from .device_code import Code, Kernel, cpu_code, cuda_code, kernels_launched
 from .implementation import CompiledOnly, InMachine
 from .ledger import Ledger
 from .lowering import lower
+from .machine import WatchedCompiler, require_nvrtc
 from .passes import PassRecorder, pipeline
 from .plan import Called, make_plan
 from .relax_reading import FusedCall, bindings, fused_calls
@@ -26,6 +28,7 @@ from .rules import Scheduled, named, recorded_rules, replay
 from .semantic import semantic_graph
 from .stages import relax_text, write_stages
 from .targets import device_of, native_target
+from .toolchain import remembered_modules
 
 
 @dataclass
@@ -39,6 +42,7 @@ class Compilation:
     executable: relax.VMExecutable
     recorder: PassRecorder
     scheduled: tuple[Scheduled, ...]
+    watched: WatchedCompiler
     ran: list[str] = field(default_factory=list)  # what the virtual machine called in its first run
 
     @functools.cached_property
@@ -59,7 +63,7 @@ class Compilation:
         names = tuple(kernel.name for called in self.called for kernel in called.kernels)
         if self.request.target == "cpu":
             return cpu_code(self.executable, names)
-        return cuda_code(self.executable, self.target, names)
+        return cuda_code(self.executable, self.target, self.watched, names)
 
     def report(self) -> tuple[Capture, Plan]:
         return self._report
@@ -98,15 +102,20 @@ def compile_program(request: Compile, inputs: Arrays, dump_dir: Path) -> Impleme
     """Raises Unsupported for a variant or op that has no counterpart here, Unavailable for a missing tool or device."""
     started = time.perf_counter()
     target = native_target(request.target)
+    if request.target != "cpu":
+        require_nvrtc()
+        with remembered_modules():
+            importlib.import_module("tvm.s_tir.tensor_intrin")  # DLight's matrix rule would, deep in the build
     original = lower(request.program)
     lowered = time.perf_counter()
-    recorder = PassRecorder(everything=request.capture)
+    recorder, watched = PassRecorder(everything=request.capture), WatchedCompiler()
+    watched.install()
     with recorded_rules() as rules, tvm.transform.PassContext(instruments=[recorder]):
         executable = relax.build(original, target, relax_pipeline=pipeline(request.variant, target))
-    phases = {"lower": lowered - started, "build": time.perf_counter() - lowered}
+    phases = {"import and lower": lowered - started, "build": time.perf_counter() - lowered}
     fused = recorder.after("FuseTIR")
     scheduled = named(rules, fused) if fused is not None else ()
-    compilation = Compilation(request, dump_dir, target, original, executable, recorder, scheduled)
+    compilation = Compilation(request, dump_dir, target, original, executable, recorder, scheduled, watched)
     if request.target == "sm_90":
         return CompiledOnly(request.target, phases, compilation.report)
     implementation = InMachine(

@@ -12,7 +12,7 @@ import tvm
 from tensor_worker.artifacts import Extent, Language
 from tvm import IRModule, tirx
 
-from .machine import Resources, cubin, disassemble, resources
+from .machine import Resources, WatchedCompiler, cubin, disassemble, resources
 
 _AXES = ("x", "y", "z")
 _LAUNCH = "tirx.call_ffi_kernel"
@@ -58,10 +58,12 @@ def kernels_launched(split: IRModule, function: str) -> tuple[Kernel, ...]:
     return tuple(launched)
 
 
-def cuda_code(executable: tvm.relax.VMExecutable, target: tvm.target.Target, names: tuple[str, ...]) -> Code:
+def cuda_code(
+    executable: tvm.relax.VMExecutable, target: tvm.target.Target, watched: WatchedCompiler, names: tuple[str, ...]
+) -> Code:
     """CUDA source of the executable, and the SASS that NVRTC makes of it with TVM's own options."""
     source = str(_imported(executable.mod, "cuda").inspect_source("cuda"))
-    binary = cubin(source, target)
+    binary = cubin(source, target, watched)
     text = disassemble(binary)
     return Code(
         source=source,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tensor_worker.artifacts import Level, Stage
+from tensor_worker.artifacts import Excerpt, Level, Stage
 from tensor_worker.dump import write_stage
 from tvm import IRModule
 
@@ -27,6 +28,7 @@ _MILESTONES: tuple[tuple[str, str, Level, str], ...] = (
     ("host-and-device", "Host and device functions", "scheduled", "tirx.SplitHostDevice"),
     ("lowered", "TensorIR before code generation", "scheduled", "tirx.LowerIntrin"),
 )
+_CHANGES = 150
 SCHEDULES = "schedules"
 SOURCE = "source"
 MACHINE = "machine"
@@ -91,13 +93,29 @@ def _traces(dump_dir: Path, scheduled: Sequence[Scheduled], replays: Mapping[str
 
 
 def _passes(dump_dir: Path, original: str, recorder: PassRecorder) -> Stage:
-    """Every pass in order, and the difference that it made to the module's text."""
-    parts, before = [], original
+    """Every pass in order, and the difference that it made to the module's text.
+
+    A pass that rewrites every line (flattening, splitting host from device) would fill megabytes, so no more than
+    _CHANGES lines of each are kept; the modules that such passes leave are stages of their own.
+    """
+    whole: list[str] = []
+    kept: list[tuple[int, int]] = []
+    before = original
     for passed in recorder.passed:
         after = relax_text(passed.module) if passed.changed else before
         difference = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2)
         changes = [line for line in difference if not line.startswith(("---", "+++"))]
-        parts.append("\n".join([f"# {passed.number}: {passed.name}" + ("" if changes else ": no change"), *changes]))
+        kept.append((len(whole) + 1, len(whole) + 1 + min(len(changes), _CHANGES)))
+        whole += [f"# {passed.number}: {passed.name}" + ("" if changes else ": no change"), *changes]
         before = after
-    text = "\n".join(parts) + "\n"
-    return write_stage(dump_dir, "passes", "Every pass", "scheduled", "text", text, "PassInstrument.run_after_pass")
+    text = "\n".join(line for start, end in kept for line in whole[start - 1 : end]) + "\n"
+    everything = ("\n".join(whole) + "\n").encode()
+    cut = Excerpt(
+        sha256=hashlib.sha256(everything).hexdigest(),
+        bytes=len(everything),
+        lines=tuple(kept),
+        reason=f"at most {_CHANGES} changed lines of each pass",
+    )
+    by = "PassInstrument.run_after_pass"
+    excerpt = cut if len(text) < len(everything) else None
+    return write_stage(dump_dir, "passes", "Every pass", "scheduled", "text", text, by, excerpt)
