@@ -192,8 +192,10 @@ def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
             says.append(f"The graph is incomplete: {capture.capture.graph.incomplete}.")
     if configuration.apart:
         says.append(f"A timing of this cell exists and is not shown: {configuration.apart}.")
-    if configuration.headline and configuration.profile is None:
-        says.append("No device timeline and no counters were recorded: how the time divides inside is not known.")
+    if configuration.profile:
+        says += [f"No {part}: {why}." for part, why in configuration.profile.missing.items()]
+    if configuration.headline and not (configuration.profile and configuration.profile.kernels):
+        says.append("No device timeline and no counters were recorded: how the time divides is not known.")
     if capture.device and configuration.key.target == "cpu":
         says.append("Times of a general-purpose processor say nothing about a GPU.")
     return says

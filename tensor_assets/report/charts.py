@@ -304,9 +304,9 @@ def _latency_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face]) ->
     tied = [_named(row, faces) for row in rest if _within(first, row)]
     if len(tied) == len(rest):
         return f"{workload}: {', '.join(tied)} do not differ beyond noise, {duration(first.median_ns)} at the least"
-    leaders = f"{', '.join(tied)} lead within noise" if len(tied) > 1 else f"{tied[0]} leads"
+    lowest = f"{tied[0]} has the lowest median" if len(tied) == 1 else f"{', '.join(tied)} are lowest, within noise"
     factor = significant(last.median_ns / first.median_ns, 2)
-    return f"{workload}: {leaders} at {duration(first.median_ns)}; {_named(last, faces)} takes {factor}×"
+    return f"{workload}: {lowest}, {duration(first.median_ns)}; {_named(last, faces)} takes {factor}×"
 
 
 def _within(first: Any, row: Any) -> bool:

@@ -230,6 +230,44 @@ def test_the_graph_answers_the_keyboard(built, context):
     assert page.locator(".graph__said").inner_text().startswith("PERMUTE")
 
 
+LARGE_GRAPH = """() => {
+  const nodes = Array.from({length: 5000}, (_, i) => ({id: "n" + i, op: i === 2500 ? "MATMUL" : "ADD",
+    role: i === 2500 ? "contraction" : "other", shape: "8×8", dtype: "f16", lines: null, ops: [], certain: true}));
+  const edges = nodes.slice(1).flatMap((_, i) => [["n" + Math.floor(i / 2), "n" + (i + 1)], ["n" + i, "n" + (i + 1)]]);
+  window.tensorAssetsGraph("large", {stage: "none", hues: {}, nodes, edges});
+  const root = document.querySelector(".graph");
+  root.dataset.graph = "large";
+  const began = performance.now();
+  window.explorer = window.tensorAssetsExplore(root);
+  window.explorer.find("MATMUL");
+  return performance.now() - began;
+}"""
+PANNING = """async () => {
+  const frames = [];
+  let last = performance.now();
+  for (let i = 0; i < 30; i++) {
+    window.explorer.view.x += 4;
+    window.explorer.move();
+    await new Promise(requestAnimationFrame);
+    const now = performance.now();
+    frames.push(now - last);
+    last = now;
+  }
+  return frames.sort((a, b) => a - b)[15];
+}"""
+
+
+def test_a_graph_of_five_thousand_nodes_is_usable(built, context):
+    page = opened(context, on_disk(built, "cells/weight_view/tinygrad.html")).page
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.locator(".graph [data-id=c9]").wait_for()
+    milliseconds = page.evaluate(LARGE_GRAPH)
+    assert "MATMUL · n2500" in page.locator(".graph__said").inner_text()
+    assert page.locator(".graph .node").count() <= 80
+    assert milliseconds < 3000
+    assert page.evaluate(PANNING) < 50
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_chart_answers_the_pointer_and_follows_the_scheme(built, browser, scheme):
     context = browser.new_context(color_scheme=scheme)
