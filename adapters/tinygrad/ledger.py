@@ -66,7 +66,7 @@ class Ledger:
         yield Decision(
             subject=f"contraction {op.name}",
             result="expanded into MUL, CAST and REDUCE over a virtual product",
-            before="the program's matmul",
+            before="program",
             after=self._semantic(op),
             mechanism="Tensor.dot: (x*w).sum(dtype=float32) (mixin/op.py)",
             fixes="views, contraction and epilogue are one kind of graph",

@@ -52,7 +52,8 @@ def _detected() -> dict[str, str | int]:
 def _processor() -> dict[str, str]:
     """A level that this processor surely has. LLVM's own guess goes by the model's name and may name instructions that
     a virtual machine hides; without a level TVM's code is four times slower."""
-    if platform.machine() != "x86_64":
+    description = Path("/proc/cpuinfo")
+    if platform.machine() != "x86_64" or not description.is_file():
         return {}
-    flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("flags")[2].partition("\n")[0].split())
+    flags = set(description.read_text(encoding="utf-8").partition("flags")[2].partition("\n")[0].split())
     return {"mcpu": "x86-64-v3"} if flags >= _X86_64_V3 else {}
