@@ -20,9 +20,11 @@ from tensor_worker.artifacts import (
     SemanticGraph,
 )
 from tensor_worker.dump import write_stage
+from tensor_worker.messages import Activity
 from tensor_worker.normalize import code_sha256
 from tensor_worker.program import Program, Value
 
+from .observed import Parameters, by_launch
 from .source import Source
 from .tracing import Dispatched, printed
 
@@ -41,6 +43,7 @@ class Evidence:
     calls: tuple[Dispatched, ...]
     returned: tuple[str, ...]
     dump_dir: Path
+    observed: tuple[Activity, ...] = ()  # of one invocation, where a device was traced
 
     def launched(self) -> list[Dispatched]:
         return [call for call in self.calls if not call.view]
@@ -64,22 +67,24 @@ def capture_dispatches(evidence: Evidence) -> Capture:
 
 def plan_dispatches(evidence: Evidence) -> Plan:
     launched = evidence.launched()
+    seen = by_launch(len(launched), evidence.observed)
     return Plan(
-        launches=tuple(_launch(evidence, call) for call in launched),
+        launches=tuple(_launch(evidence, call, shown) for call, shown in zip(launched, seen, strict=True)),
         buffers=_buffers(evidence),
         roundings=tuple(_roundings(evidence)),
         notes=("PyTorch's operators are library code: their kernels show in a device trace, not here",),
     )
 
 
-def _launch(evidence: Evidence, call: Dispatched) -> Launch:
+def _launch(evidence: Evidence, call: Dispatched, seen: Parameters) -> Launch:
+    """What was traced is a parameter only: a fingerprint must not depend on whether it could be."""
     shown = printed([call]).split("  #")[0].split(" = ", 1)[1]
     layout = f"{call.dtype}{list(call.shape)}"
     return Launch(
         kind="library",
         name=call.operator,
         computes=_computes(evidence, call),
-        parameters={"call": shown, "result": layout},
+        parameters={"call": shown, "result": layout, **seen},
         code_sha256=code_sha256(f"{shown} -> {layout}", "python"),
         stage=STAGE,
     )

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from tensor_worker.adapter import Arrays, Implementation
 from tensor_worker.artifacts import Capture, Plan
-from tensor_worker.messages import Compile
+from tensor_worker.messages import Activity, Compile
 from tensor_worker.program import Program
 
 from .capture import Evidence, capture_dispatches, plan_dispatches
+from .observed import observe
 from .source import SOURCE_NAME, Source, write_source
 from .tracing import Tracer
 
@@ -32,6 +33,7 @@ class EagerImplementation(Implementation):
         self._outputs: tuple[torch.Tensor, ...] = ()
         self._replayed: tuple[torch.Tensor, ...] = ()
         self._graph: torch.cuda.CUDAGraph | None = None
+        self.observed: tuple[Activity, ...] = ()
 
     def upload(self, inputs: Arrays) -> None:
         fresh = [torch.from_numpy(np.array(inputs[value.name])) for value in self._program.inputs]
@@ -78,7 +80,7 @@ class EagerImplementation(Implementation):
         with tracer:
             returned = self._call(*self._inputs)
         names = tuple(tracer.name_of(tensor) for tensor in returned)
-        return Evidence(self._program, self._source, tuple(tracer.calls), names, self._dump_dir)
+        return Evidence(self._program, self._source, tuple(tracer.calls), names, self._dump_dir, self.observed)
 
     def _poison(self) -> None:
         """Outputs are allocated anew by every invocation: fill what the allocator will hand out with NaN."""
@@ -115,6 +117,8 @@ def prepare(request: Compile, inputs: Arrays, dump_dir: Path, imported: float) -
     implementation.invoke()
     implementation.wait()
     implementation.phases = {"import": imported, "first execution": time.perf_counter() - started}
+    if request.capture and request.target == "cuda":
+        implementation.observed = observe(implementation)
     return implementation
 
 

@@ -9,6 +9,7 @@ nothing obliges a compiler to keep those roundings.
 from __future__ import annotations
 
 import keyword
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,7 +48,7 @@ def write_source(program: Program, form: Form) -> Source:
 
 def identifier(name: str) -> str:
     """``name`` as a variable that hides neither a keyword nor the module the code calls."""
-    plain = "".join(character if character.isalnum() else "_" for character in name)
+    plain = re.sub(r"[^A-Za-z0-9_]", "_", name)
     return f"v_{plain}" if keyword.iskeyword(plain) or plain == "torch" or not plain.isidentifier() else plain
 
 
