@@ -56,7 +56,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
 
 
 def require_writable(settings: Settings) -> None:
-    """Find out before hours of work, not after: raises StoreUnwritable for a cache or site folder that refuses a file."""
+    """Find out before the work, not after: raises StoreUnwritable for a cache or site folder that refuses a file."""
     places = {"TENSOR_ASSETS_CACHE": settings.cache, "TENSOR_ASSETS_SITE": settings.generated}
     for variable, folder in places.items():
         try:

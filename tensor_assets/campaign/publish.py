@@ -10,6 +10,8 @@ from pathlib import Path
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
+from tensor_assets.evidence.published import seal_site
+from tensor_assets.evidence.verification import root_of
 from tensor_assets.records import BenchmarkRecord, CaptureRecord
 from tensor_assets.report import charts as drawn
 from tensor_assets.report.faces import load_faces
@@ -36,8 +38,8 @@ def charts(space: Workspace) -> list[Path]:
     faces, timings = load_faces(space.settings.adapters), tables_of(snapshot)["timings"]
     written = []
     for workload in snapshot.workloads():
-        own = timings[timings["shape"] == snapshot.main_shape(workload)]
         for target in snapshot.targets():
+            own = timings[timings["shape"] == snapshot.main_shape(workload, target)]
             chart = drawn.latency(own, workload, target, shown_clock(snapshot, target), faces)
             written += _written(chart, folder) if chart else []
     return written
@@ -55,8 +57,9 @@ def pages(space: Workspace) -> list[Path]:
 
 
 def site(space: Workspace) -> list[Path]:
-    """Build the site in place of the old one; returns its pages."""
+    """Build the site in place of the old one, sealed so that any later edit shows; returns its pages."""
     index = build_site(space.settings.generated / "pages", space.settings.site)
+    seal_site(index.parent, root_of(space.store.entries()))
     return sorted(index.parent.rglob("*.html"))
 
 
