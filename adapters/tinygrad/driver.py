@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from tinygrad import Device
 from tinygrad.runtime.autogen import cuda
@@ -11,7 +12,8 @@ from tinygrad.runtime.ops_cuda import check
 
 def driver_cubin(ptx: bytes) -> bytes:
     """The machine code of the driver's own compiler for the current device. Raises RuntimeError with its status."""
-    check(cuda.cuCtxSetCurrent(Device["CUDA"].context))
+    device: Any = Device["CUDA"]
+    check(cuda.cuCtxSetCurrent(device.context))
     state = cuda.CUlinkState()
     check(cuda.cuLinkCreate_v2(0, None, None, ctypes.byref(state)))
     try:

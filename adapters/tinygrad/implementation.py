@@ -69,10 +69,16 @@ class Jitted(CompiledOnly):
         self.invoke()
         self.wait()
         self.phases["jit capture"] = time.perf_counter() - started - self.phases["first execution"]
-        run = programs_run(self._jit.captured.linear)
+        run = programs_run(self._linear())
         if [program.key for program in run] != [kernel.program.key for kernel in kernels]:
             names = [program.arg.function_name for program in run]
             raise RuntimeError(f"TinyJit runs {names}, not the captured {[kernel.name for kernel in kernels]}")
+
+    def _linear(self) -> UOp:
+        """The schedule that the jit runs."""
+        if self._jit.captured is None:
+            raise RuntimeError("TinyJit has captured nothing yet")
+        return self._jit.captured.linear
 
     def upload(self, inputs: Arrays) -> None:
         for value, tensor in zip(self._program.inputs, self._inputs, strict=True):
@@ -106,7 +112,7 @@ class Jitted(CompiledOnly):
         from .driver import launch_graph  # loads the CUDA driver
 
         buffers = tuple(tensor.uop.base for tensor in self._inputs)
-        graph = get_graph_runtime(_graph_call(self._jit.captured.linear), buffers)
+        graph = get_graph_runtime(_graph_call(self._linear()), buffers)
         graph(buffers, {})  # binds the inputs, so that a replay is the launch alone
         self.wait()
         return lambda: launch_graph(graph.instance)
@@ -139,7 +145,10 @@ def _empty(value: Value, device: str) -> Tensor:
 
 
 def _buffer(tensor: Tensor) -> Buffer:
-    return tensor.uop.base.buffer
+    buffer = tensor.uop.base.buffer
+    if not isinstance(buffer, Buffer):
+        raise RuntimeError("a tensor of this program lies on several devices")
+    return buffer
 
 
 def _fill(buffer: Buffer, array: np.ndarray) -> None:

@@ -90,7 +90,7 @@ def _reduction(op: Op, operand: Tensor) -> Tensor:
     if op.op == "max":
         return operand.max(axis=-1, keepdim=True)
     total = operand.sum(axis=-1, keepdim=True, dtype=dtypes.float32)
-    return total / operand.shape[-1] if op.op == "mean" else total
+    return total / int(operand.shape[-1]) if op.op == "mean" else total
 
 
 def _tensor(op: Op, operand: Operand) -> Tensor:

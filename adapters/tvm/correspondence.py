@@ -27,8 +27,8 @@ def _found(
 ) -> Iterator[Correspondence]:
     for op in program.ops:
         for stage in ("relax", "grouped"):
-            for lines in _bound(texts.get(stage, ""), op.name):
-                yield Correspondence(program_op=op.name, stage=stage, lines=lines)
+            for bound in _bound(texts.get(stage, ""), op.name):
+                yield Correspondence(program_op=op.name, stage=stage, lines=bound)
         for function in dict.fromkeys(function for name, function in kept.items() if op_of(name) == op.name):
             if lines := function_lines(texts.get("legalized", ""), function):
                 yield Correspondence(program_op=op.name, stage="legalized", lines=lines)

@@ -110,7 +110,7 @@ def _statements(node: Any) -> Iterator[Any]:
 def _launches(function: tirx.PrimFunc) -> list[str]:
     """Names of the kernels that a host function launches, in order."""
     calls = [getattr(statement, "value", None) for statement in _statements(function.body)]
-    launches = [call for call in calls if str(getattr(getattr(call, "op", None), "name", "")) == _LAUNCH]
+    launches: list[Any] = [call for call in calls if str(getattr(getattr(call, "op", None), "name", "")) == _LAUNCH]
     return [str(call.args[0].value) for call in launches]
 
 

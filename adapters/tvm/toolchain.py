@@ -70,7 +70,7 @@ def remembered_modules() -> Iterator[None]:
             known[file] = search(thing, _filename)
         return known[file]
 
-    inspect.getmodule = remembered
+    inspect.getmodule = remembered  # type: ignore[assignment]  # its parameter is called object
     try:
         yield
     finally:
