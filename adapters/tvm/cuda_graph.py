@@ -14,6 +14,8 @@ def captured_graph(
 ) -> tuple[Callable[[], None], list[tvm.runtime.Tensor]]:
     """A call that replays ``invoke`` on the default stream, and the tensors that every replay writes.
 
+    Raises RuntimeError where an invocation cannot be captured: it waits for the device, or allocates from it.
+
     The invocation before the capture fills TVM's memory pool, so that capturing allocates nothing on the device.
     """
     stream = int(device.create_raw_stream())
@@ -23,8 +25,11 @@ def captured_graph(
         device.sync(stream)
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         _check(driver.cuStreamBeginCapture(_handle(stream), mode))
-        results = invoke()
-        graph = _check(driver.cuStreamEndCapture(_handle(stream)))
+        try:
+            results = invoke()
+        finally:
+            ended = driver.cuStreamEndCapture(_handle(stream))  # or the stream could never be used again
+        graph = _check(ended)
     finally:
         device.set_raw_stream(0)
     executable = _check(driver.cuGraphInstantiate(graph, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -97,7 +98,11 @@ class InMachine(CompiledOnly):
             return None
         from .cuda_graph import captured_graph
 
-        launch, results = captured_graph(self._on, self._capturable)
+        try:
+            launch, results = captured_graph(self._on, self._capturable)
+        except RuntimeError as error:
+            print(f"TVM's invocation is no CUDA graph: {error}", file=sys.stderr)
+            return None
 
         def replay() -> None:
             self._results = results
