@@ -18,7 +18,7 @@ from tensor_assets.contract.fixtures import BuiltFixture
 from tensor_assets.contract.floats import Array
 from tensor_assets.contract.mistakes import Mistake, mistakes, saturating, with_rule, wrong_part
 from tensor_assets.contract.oracle import Values, execute, outputs_of
-from tensor_assets.contract.rows import Entangled, take
+from tensor_assets.contract.rows import Entangled, carrying_axes, take
 from tensor_assets.contract.verdicts import form_of
 from tensor_assets.contract.violations import Violation, violations
 
@@ -145,9 +145,10 @@ def _arrays(program: Program, outputs: Mapping[str, object]) -> dict[str, Array]
 
 def _tile(program: Program, fixture: BuiltFixture, arrays: Mapping[str, Array]) -> _Tile:
     """The rows with the most mismatches."""
-    different = sum(_per_row(arrays[name] != fixture.reference[name]) for name in program.outputs)
-    rows = np.sort(np.argsort(-np.asarray(different), kind="stable")[:_ROWS])
     try:
+        carrying_axes(program)
+        different = sum(_per_row(arrays[name] != fixture.reference[name]) for name in program.outputs)
+        rows = np.sort(np.argsort(-np.asarray(different), kind="stable")[:_ROWS])
         cut, inputs = take(program, fixture.inputs, [int(row) for row in rows])
     except Entangled:
         return _Tile(program, execute(program, fixture.inputs), arrays, fixture.reference)

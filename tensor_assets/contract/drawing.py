@@ -57,6 +57,9 @@ class _Drawing:
                 continue  # the op that reads the transposed value says what is needed
             self._provide(op)
             self._compute(op)
+        for op in self._program.ops:
+            if self._missing(op.name):  # an input that is transposed and nothing more
+                self._fill(op.name, self._recipe.rows(self._draws(op.name), op.shape, op.op))
         return Drawn({value.name: self._inputs[value.name] for value in self._program.inputs}, self._values)
 
     def _provide(self, op: Op) -> None:
@@ -155,9 +158,9 @@ def _rowwise_head(program: Program) -> Program | None:
 
 def _decided_rows(head: Program, recipe: Recipe, key: str) -> dict[str, Array]:
     """Inputs of ``head`` made of rows whose outputs have one legal value; repeated where there are too few."""
-    count = head.value(head.outputs[0]).shape[-2]
     try:
         axes = carrying_axes(head)
+        count = head.value(head.outputs[0]).shape[-2]
         tall = resized(head, max(count, _BATCH))
     except Entangled as reason:
         raise NotExact(str(reason)) from None

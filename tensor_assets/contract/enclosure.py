@@ -89,6 +89,8 @@ def _result(op: Op, parts: list[Interval], bounds: list[Bound]) -> Interval:
 
 
 def _contracted(op: Op, left: Interval, right: Interval, bounds: list[Bound]) -> Interval:
+    if not all(np.isfinite(end).all() for end in (*left, *right)):
+        return Interval(np.full(op.shape, -np.inf), np.full(op.shape, np.inf))
     if left.point and right.point:
         steps = exact.steps(left.low, right.low)
         if steps < exact.EXACT_32:
@@ -105,6 +107,8 @@ def _contracted(op: Op, left: Interval, right: Interval, bounds: list[Bound]) ->
 
 
 def _summed(op: Op, part: Interval, bounds: list[Bound]) -> Interval:
+    if not all(np.isfinite(end).all() for end in part):
+        return Interval(np.full(op.shape, -np.inf), np.full(op.shape, np.inf))
     length = part.low.shape[-1]
     largest = np.maximum(np.abs(part.low), np.abs(part.high))
     if part.point and (steps := exact.sum_steps(part.low)) < exact.EXACT_32:

@@ -16,7 +16,7 @@ from tensor_assets.contract.drawing import Drawn, draw, draw_decided
 from tensor_assets.contract.enclosure import Enclosed, enclose
 from tensor_assets.contract.floats import Array, stored
 from tensor_assets.contract.grids import FAMILY, Exact, Grid, Levels, NotExact, Ties
-from tensor_assets.contract.oracle import execute, outputs_of
+from tensor_assets.contract.oracle import Values, execute, outputs_of
 from tensor_assets.contract.recipes import (
     Cancellation,
     ProductAccumulation,
@@ -25,7 +25,7 @@ from tensor_assets.contract.recipes import (
     Structured,
     Zeros,
 )
-from tensor_assets.contract.rows import COLUMNS, ROWS, Entangled, take
+from tensor_assets.contract.rows import COLUMNS, ROWS, Entangled, take_first
 from tensor_assets.contract.violations import violations
 from tensor_assets.records import Bound
 
@@ -42,6 +42,16 @@ _WHERE_ROWS_ARE_KEPT = ("", "halfway", "small", "subnormal", "large")
 _LARGE_SCALE = 2.0**13
 _LOWERED = (1.0, 2.0**-4, 2.0**-8, 2.0**-12)
 _RAISED = (1.0, 1.0, 2.0**4, 2.0**7, 2.0**10)
+
+
+# What is done to drawn inputs, in turn, where results are not finite: a program overflows, or wants positive values.
+_TAMED: dict[str, Callable[[Array], Array]] = {
+    "": lambda array: array,
+    ", times 2**-4": lambda array: array * array.dtype.type(2.0**-4),
+    ", times 2**-8": lambda array: array * array.dtype.type(2.0**-8),
+    ", made positive": lambda array: np.abs(array) + array.dtype.type(0.125),
+    ", made positive, times 2**-6": lambda array: (np.abs(array) + array.dtype.type(0.125)) * array.dtype.type(2.0**-6),
+}
 
 
 class BuiltFixture(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -69,7 +79,8 @@ def build_fixtures(program: Program, names: Iterable[str] | None = None, seed: i
     """All fixtures of ``program``, or those called ``names``, always in the same order.
 
     ``seed`` shifts every stream; the published fixtures use 0. Exact fixtures that no data of theirs can prove for this
-    program are left out. Raises ValueError for a name that no fixture of this program has.
+    program are left out, and so are those whose results would not be finite. Raises ValueError for a name that no
+    fixture of this program has.
     """
     wanted = None if names is None else set(names)
     makers = _makers(program)
@@ -155,11 +166,29 @@ def _has_chain(program: Program) -> bool:
 
 
 def _plain(program: Program, name: str, recipe: Recipe) -> Maker:
-    def make(seed: int) -> BuiltFixture:
+    def make(seed: int) -> BuiltFixture | None:
         drawn = draw(program, recipe, f"{program.workload}/{program.shape}/{name}/{seed}")
-        return _built(program, name, seed, drawn, recipe.summary)
+        for words, tame in _TAMED.items():
+            if words:
+                inputs = {value.name: tame(drawn.inputs[value.name]) for value in program.inputs}
+                drawn = Drawn(inputs, execute(program, inputs))
+            if _finite(program, drawn.values):
+                built = _built(program, name, seed, drawn, recipe.summary + words)
+                if _bounded(built):
+                    return built
+        return None
 
     return make
+
+
+def _finite(program: Program, values: Values) -> bool:
+    return all(np.isfinite(values[name]).all() for name in program.outputs)
+
+
+def _bounded(built: BuiltFixture) -> bool:
+    """Whether no legal execution overflows."""
+    ends = [*(built.low or {}).values(), *(built.high or {}).values(), *built.reference.values()]
+    return all(np.isfinite(end).all() for end in ends)
 
 
 def _exact(program: Program, name: str, recipes: list[Exact]) -> Maker:
@@ -180,7 +209,7 @@ def _exact(program: Program, name: str, recipes: list[Exact]) -> Maker:
 
 def _serves(name: str, built: BuiltFixture) -> bool:
     """Whether the fixture does what it is for: results that are finite, and subnormal where it says so."""
-    if not all(np.isfinite(array).all() for array in built.reference.values()):
+    if not _bounded(built):
         return False
     if name != "exact-subnormal":
         return True
@@ -229,8 +258,7 @@ def _coverage(program: Program, inputs: Mapping[str, Array]) -> dict[str, float]
         if along == ROWS and cut is program:
             count = _COVERED_WHOLE_ROWS
         with suppress(Entangled):
-            size = cut.value(cut.outputs[0]).shape[along]
-            cut, some = take(cut, some, range(min(count, size)), along)
+            cut, some = take_first(cut, some, count, along)
     values = execute(cut, some)
     right = outputs_of(cut, values)
     alone = [violation for violation in violations(cut) if not violation.combined]

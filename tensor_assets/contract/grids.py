@@ -77,6 +77,8 @@ class Exact(Recipe):
         return drawn * self.grid.unit
 
     def right(self, draws: Draws, shape: Shape, left: Float64) -> Float64:
+        if not np.isfinite(left).all():
+            raise NotExact("the left operand is not finite")
         if self.grid.single:
             drawn = draws.signs(shape) * _largest(self.grid.right) * _kept(draws, shape[::-1], 1).T
             return drawn * self._unit(exact.contract(left[:_SAMPLED], drawn))

@@ -183,13 +183,13 @@ def opposite(draws: Draws, shape: Shape, value: Float64, row: int | None = None)
     if shape == value.shape:
         own = draws.integers(shape, 0, 1) == 0
         return -np.where(own, value, np.roll(value, 1, axis=0))
-    padded = (1,) * (value.ndim - len(shape)) + shape
-    picked = value
+    picked = np.broadcast_to(value, np.broadcast_shapes(value.shape, shape))
+    padded = (1,) * (picked.ndim - len(shape)) + shape
     for axis, size in enumerate(padded):
-        if size == 1 and value.shape[axis] > 1:
-            place = int(draws.integers((1,), 0, value.shape[axis] - 1)[0]) if row is None else row
+        if size == 1 and picked.shape[axis] > 1:
+            place = int(draws.integers((1,), 0, picked.shape[axis] - 1)[0]) if row is None else row
             picked = np.take(picked, [place], axis=axis)
-    return -np.broadcast_to(picked, np.broadcast_shapes(picked.shape, padded)).reshape(shape)
+    return -picked.reshape(shape)
 
 
 def _picking(draws: Draws, shape: Shape) -> Float64:

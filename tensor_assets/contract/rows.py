@@ -30,8 +30,17 @@ def take(
     return resized(program, len(places), along), cut
 
 
+def take_first(
+    program: Program, inputs: Mapping[str, Array], count: int, along: int = ROWS
+) -> tuple[Program, dict[str, Array]]:
+    """As ``take``, the first ``count`` rows (or columns), or all where there are fewer."""
+    carrying_axes(program, along)
+    size = program.value(program.outputs[0]).shape[along]
+    return take(program, inputs, range(min(count, size)), along)
+
+
 def taken(array: Array, axis: int | None, places: Sequence[int]) -> Array:
-    return array if axis is None else np.take(array, np.asarray(places), axis=axis)
+    return array if axis is None else np.take(array, np.asarray(places, np.intp), axis=axis)
 
 
 def resized(program: Program, count: int, along: int = ROWS) -> Program:

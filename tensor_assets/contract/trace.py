@@ -40,6 +40,8 @@ def trace(
     function does that no workload can (with its line), and ManifestError for a result that no manifest may hold.
     """
     symbols = tuple(inputs)
+    if not hasattr(function, "__code__"):
+        raise TraceError(f"{type(function).__name__} is no Python function, only those can be traced")
     graph = Graph()
     arguments = [graph.input(symbol) for symbol in symbols]
     result, variables = _called(function, arguments)

@@ -14,10 +14,11 @@ Adder = Callable[[np.ndarray], np.ndarray]  # sums over the last axis of an FP32
 def executed(program: Program, inputs: Mapping[str, np.ndarray], adder: Adder) -> dict[str, np.ndarray]:
     """The outputs of an FP32 machine that sums with ``adder`` and rounds where the program says."""
     values = {name: array.astype(F32) for name, array in inputs.items()}
-    for op in program.ops:
-        parts = [values[part] if isinstance(part, str) else F32(part) for part in op.of]
-        result = _result(op, parts, adder)
-        values[op.name] = result.astype(np.float16).astype(F32) if op.dtype == "f16" else result
+    with np.errstate(all="ignore"):
+        for op in program.ops:
+            parts = [values[part] if isinstance(part, str) else F32(part) for part in op.of]
+            result = _result(op, parts, adder)
+            values[op.name] = result.astype(np.float16).astype(F32) if op.dtype == "f16" else result
     kinds = {"f16": np.float16, "f32": F32}
     return {name: values[name].astype(kinds[program.value(name).dtype]) for name in program.outputs}
 
