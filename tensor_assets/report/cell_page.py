@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from markupsafe import Markup, escape
 from tensor_worker.artifacts import Plan
 
 from tensor_assets.records import Admission, Record, Verdict
@@ -13,7 +15,7 @@ from tensor_assets.report.matrix import cell_page, slug, target_title, workload_
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target
-from tensor_assets.report.stages import op_hues, program_pane, stage_panes
+from tensor_assets.report.stages import Pane, op_hues, program_pane, stage_panes
 from tensor_assets.report.tables import intermediate_bytes, process_range
 
 # What a verdict is called on the page, the deciding one first.
@@ -62,7 +64,7 @@ def cell_context(
         "fusion": fusion_map(capture.plan, list(op_hues(program))) if capture.plan else [],
         "verdicts": _verdict_groups(capture.admission),
         "judged": _judged(capture.admission),
-        "decision_lines": _decision_lines,
+        "place": _placer(panes),
         "geometry": [(extents(launch.grid), extents(launch.block)) for launch in capture.plan.launches]
         if capture.plan
         else [],
@@ -149,11 +151,20 @@ def _badness(verdict: Verdict) -> tuple[bool, int]:
     return not verdict.passed, verdict.mismatches
 
 
-def _decision_lines(place: str) -> str:
-    """The address of ``legalized:12-20`` on its page."""
-    stage, _, lines = place.partition(":")
-    first = lines.partition("-")[0]
-    return f"{slug(stage)}-{first}" if first else f"stage-{slug(stage)}"
+def _placer(panes: list[Pane]) -> Callable[[str], Markup]:
+    """Shows ``legalized:12-20`` as a link to those lines, or as its words where this page does not hold them."""
+    shown = {pane.id: {line.number for line in pane.lines} for pane in panes}
+
+    def place(text: str) -> Markup:
+        stage, _, lines = text.partition(":")
+        first = lines.partition("-")[0]
+        if slug(stage) not in shown:
+            return escape(text)
+        here = first.isdigit() and int(first) in shown[slug(stage)]
+        anchor = f"{slug(stage)}-{first}" if here else f"stage-{slug(stage)}"
+        return Markup('<a href="#{}">{}</a>').format(anchor, text)
+
+    return place
 
 
 def _records(snapshot: Snapshot, configuration: Configuration, files: PublicFiles) -> list[dict[str, Any]]:
