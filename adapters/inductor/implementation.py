@@ -22,7 +22,7 @@ from .evidence import Evidence
 from .observed import observe
 from .output_code import read_output_code
 from .plan import plan_launches
-from .recording import SOURCE_NAME, Recording, debug_files
+from .recording import SOURCE_NAME, Recording, debug_files, diagnostic_trace
 from .source import Source, identifier, write_source
 from .variants import Configuration
 
@@ -37,23 +37,23 @@ class InductorImplementation(Implementation):
         self.device = "cpu" if device.type == "cpu" else torch.cuda.get_device_name(device)
         self.evidence: Evidence | None = None
         self._program, self._call, self._device = program, call, device
-        self._inputs: tuple[torch.Tensor, ...] = ()
+        self.inputs: tuple[torch.Tensor, ...] = ()
         self._outputs: tuple[torch.Tensor, ...] = ()
         self._replayed: tuple[torch.Tensor, ...] = ()
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def upload(self, inputs: Arrays) -> None:
         fresh = [torch.from_numpy(np.array(inputs[value.name])) for value in self._program.inputs]
-        if self._inputs:
-            for tensor, array in zip(self._inputs, fresh, strict=True):
+        if self.inputs:
+            for tensor, array in zip(self.inputs, fresh, strict=True):
                 tensor.copy_(array)  # in place: a captured graph reads these addresses
         else:
-            self._inputs = tuple(array.to(self._device) for array in fresh)
+            self.inputs = tuple(array.to(self._device) for array in fresh)
         self._poison()
         self.wait()
 
     def invoke(self) -> None:
-        self._outputs = self._call(*self._inputs)
+        self._outputs = self._call(*self.inputs)
 
     def wait(self) -> None:
         if self._device.type == "cuda":
@@ -110,10 +110,10 @@ class InductorImplementation(Implementation):
         side = torch.cuda.Stream(self._device)
         side.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(side):  # libraries allocate their workspaces for the capturing stream before the capture
-            self._call(*self._inputs)
+            self._call(*self.inputs)
         torch.cuda.current_stream(self._device).wait_stream(side)
         with torch.cuda.graph(graph, stream=side):
-            self._replayed = self._call(*self._inputs)
+            self._replayed = self._call(*self.inputs)
         return graph
 
 
@@ -125,9 +125,8 @@ def compile_program(
     source = write_source(request.program, configuration.form)
     recording, device = Recording(dump_dir), torch.device(request.target)
     options = {**configuration.options, **_PROVENANCE, "trace.enabled": request.capture}
-    call = torch.compile(
-        _load(source, request.program), backend=recording.backend(options), fullgraph=True, dynamic=False
-    )
+    function = _load(source, request.program)
+    call = torch.compile(function, backend=recording.backend(options), fullgraph=True, dynamic=False)
     implementation = InductorImplementation(request.program, call, device)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inductor-debug-")))
@@ -138,6 +137,7 @@ def compile_program(
         implementation.invoke()
         implementation.wait()
         elapsed = time.perf_counter() - started
+        recording.diagnostic = diagnostic_trace(function, implementation.inputs) if request.capture else ""
         observed = observe(implementation) if request.capture and device.type == "cuda" else ()
         implementation.evidence = _evidence(request, configuration, source, recording, folder, dump_dir, observed)
     trace = recording.started - started

@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,15 +51,15 @@ class Choice:
     kind: str  # Inductor's class of choice: ExternKernelCaller, TritonTemplateCaller, …
     parameters: dict[str, str | int | float | bool]
     milliseconds: float | None  # None: it could not be benchmarked
+    refusal: str = ""
 
     def candidate(self, table: str, chosen: bool = False) -> Candidate:
-        slower = "slower" if self.milliseconds is not None else "did not compile or run"
         return Candidate(
             name=f"{table}: {self.name}" if table else self.name,
             chosen=chosen,
             parameters={"kind": self.kind, **self.parameters},
             measured_ns=None if self.milliseconds is None else self.milliseconds * 1e6,
-            refused="" if chosen else slower,
+            refused="" if chosen else self.refusal or "slower",
         )
 
 
@@ -70,9 +70,11 @@ class Recording:
     dump_dir: Path
     dynamo: FxGraph | None = None
     fx: FxGraph | None = None
+    diagnostic: str = ""
     code: list[str] = field(default_factory=list)
     provenance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # kernel → nodes of the Dynamo graph
     tables: list[Autotuned] = field(default_factory=list)
+    refusals: dict[int, str] = field(default_factory=dict)  # why a choice has no time, by its identity
     seconds: float = 0.0
     started: float = 0.0
 
@@ -101,23 +103,50 @@ class Recording:
         return backend
 
     @contextmanager
-    def tables_kept(self) -> Any:
-        """While it lasts, every autotuning table is kept."""
+    def tables_kept(self) -> Iterator[None]:
+        """While it lasts, every benchmark is noted as it ends, and every autotuning table is kept."""
         from torch._inductor import select_algorithm
 
+        cache = select_algorithm.AlgorithmSelectorCache
+        original = cache.__dict__["benchmark_choice"]
         select_algorithm.add_feedback_saver(self._keep_table)
+        cache.benchmark_choice = classmethod(self._observed(original.__func__))
         try:
             yield
         finally:
+            cache.benchmark_choice = original
             select_algorithm.clear_feedback_savers()
+
+    def _observed(self, benchmark: Callable[..., float]) -> Callable[..., float]:
+        """``benchmark`` of one choice; Inductor turns what it raises into an infinite time and forgets why."""
+
+        def observed(cls: Any, choice: Any, *arguments: Any) -> float:
+            try:
+                milliseconds = benchmark(cls, choice, *arguments)
+            except Exception as error:
+                self.refusals[id(choice)] = " ".join(str(error).split())
+                note_candidate(self.dump_dir, self._row(choice, None).candidate(""))
+                raise
+            note_candidate(self.dump_dir, self._row(choice, milliseconds).candidate(""))
+            return milliseconds
+
+        return observed
 
     def _keep_table(self, timings: Any, name: str, input_nodes: Any, choices: Any, *_: Any) -> None:
         measured = {id(choice): value for choice, value in timings.items()}
-        rows = [_choice(choice, measured.get(id(choice))) for choice in choices]
+        rows = tuple(self._row(choice, measured.get(id(choice))) for choice in choices)
         shapes = tuple(str(tuple(node.get_size())) for node in input_nodes)
-        self.tables.append(Autotuned(operation=name, choices=tuple(rows), shapes=shapes))
-        for row in rows:
-            note_candidate(self.dump_dir, row.candidate(""))
+        self.tables.append(Autotuned(operation=name, choices=rows, shapes=shapes))
+
+    def _row(self, choice: Any, milliseconds: float | None) -> Choice:
+        usable = milliseconds is not None and math.isfinite(milliseconds)
+        return Choice(
+            name=str(choice.name),
+            kind=type(choice).__name__,
+            parameters=_parameters(choice.info_dict() if hasattr(choice, "info_dict") else {}),
+            milliseconds=milliseconds if usable else None,
+            refusal="" if usable else self.refusals.get(id(choice), "did not compile or run"),
+        )
 
 
 def read_graph(graph: Any) -> FxGraph:
@@ -126,7 +155,7 @@ def read_graph(graph: Any) -> FxGraph:
 
 
 @contextmanager
-def debug_files(folder: Path) -> Any:
+def debug_files(folder: Path) -> Iterator[None]:
     """While it lasts, Inductor's debug trace goes below ``folder``."""
     import torch._dynamo
 
@@ -136,6 +165,15 @@ def debug_files(folder: Path) -> Any:
         yield
     finally:
         torch._dynamo.config.debug_dir_root = previous
+
+
+def diagnostic_trace(function: Callable[..., Any], inputs: tuple[Any, ...]) -> str:
+    """The same function traced outside ``torch.compile``, in ATen operators and with Inductor's decompositions."""
+    from torch._inductor.decomposition import select_decomp_table
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    graph = make_fx(function, decomposition_table=select_decomp_table(), tracing_mode="fake")(*inputs)
+    return str(graph.print_readable(print_output=False))
 
 
 def _provenance(compiled: Any) -> dict[str, tuple[str, ...]]:
@@ -180,12 +218,6 @@ def _source_line(trace: str) -> int | None:
 
 # The name the program's source is compiled under: no path, so that it is the same in every process.
 SOURCE_NAME = "program.py"
-
-
-def _choice(choice: Any, milliseconds: float | None) -> Choice:
-    details = choice.info_dict() if hasattr(choice, "info_dict") else {}
-    usable = milliseconds is not None and math.isfinite(milliseconds)
-    return Choice(str(choice.name), type(choice).__name__, _parameters(details), milliseconds if usable else None)
 
 
 def _parameters(details: Any) -> dict[str, str | int | float | bool]:

@@ -32,6 +32,9 @@ def gather_stages(evidence: Evidence) -> Iterator[StageText]:
     if evidence.recording.dynamo:
         text = evidence.recording.dynamo.text
         yield StageText("dynamo", "FX graph traced by Dynamo", "semantic", "python", text, "torch._dynamo")
+    if evidence.recording.diagnostic:
+        text, title = evidence.recording.diagnostic, "Diagnostic FX trace, not what was compiled"
+        yield StageText("fx_diagnostic", title, "semantic", "python", text, "make_fx")
     for file, name, title, level, language, passes in _DEBUG:
         if file not in evidence.debug:
             raise StaleCache(f"{file} is not in Inductor's debug trace: its cache already held this graph")
