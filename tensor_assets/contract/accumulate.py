@@ -66,13 +66,22 @@ def f32(values: Array) -> Array:
 
 
 def f16(values: Array) -> Array:
-    """FP32 rounded to nearest even in FP16, by its bits: a cast and back takes ten times as long."""
+    """FP32 rounded to nearest even in FP16, by its bits: a cast and back takes five times as long, of subnormals 60."""
     bits = values.view(np.uint32)
-    normal = (bits + (np.uint32(0x0FFF) + ((bits >> np.uint32(13)) & np.uint32(1)))) & np.uint32(0xFFFFE000)
-    subnormal = (values + _SUBNORMAL) - _SUBNORMAL  # a sum in [1/2, 1) has the spacing of FP16 subnormals, 2**-24
+    kept = bits >> np.uint32(13)
+    kept &= np.uint32(1)
+    kept += np.uint32(0x0FFF)
+    kept += bits
+    kept &= np.uint32(0xFFFFE000)
+    result = kept.view(np.float32)
     size = np.abs(values)
-    result = np.where(size < np.float32(2.0**-14), subnormal, normal.view(np.float32))
-    return np.where(size >= np.float32(65520.0), np.copysign(np.float32(np.inf), values), result)
+    subnormal = size < np.float32(2.0**-14)
+    if subnormal.any():  # a sum in [1/2, 1) has the spacing of FP16 subnormals, 2**-24
+        np.copyto(result, (values + _SUBNORMAL) - _SUBNORMAL, where=subnormal)
+    beyond = size >= np.float32(65520.0)
+    if beyond.any():
+        np.copyto(result, np.copysign(np.float32(np.inf), values), where=beyond)
+    return result
 
 
 def bf16(values: Array) -> Array:

@@ -60,7 +60,7 @@ def admit(program: Program, runs: Iterable[tuple[Any, ...]]) -> Admission:
     """
     taken = [Run(*run) for run in runs]
     verdicts = [judge(program, *run) for run in taken]
-    verdicts = [found + _across(program, taken, index) for index, found in enumerate(verdicts)]
+    verdicts = [found + _across(program, taken, index, _decided_well(found)) for index, found in enumerate(verdicts)]
     everything = tuple(verdict for found in verdicts for verdict in found)
     failed = [verdict for verdict in everything if not verdict.passed and verdict.kind != "tolerance"]
     if not taken:
@@ -95,8 +95,11 @@ def _judge_output(
     return (form_verdict(fixture, name, reason, array.size), decisive, tolerance)
 
 
-def _across(program: Program, runs: list[Run], index: int) -> tuple[Verdict, ...]:
-    """What only a comparison of runs shows: the answer to another fixture, or another answer to the same one."""
+def _across(program: Program, runs: list[Run], index: int, well: bool) -> tuple[Verdict, ...]:
+    """What only a comparison of runs shows: the answer to another fixture, or another answer to the same one.
+
+    ``well``: nothing else is wrong with this run.
+    """
     run = runs[index]
     found: list[Verdict] = []
     for name in program.outputs:
@@ -105,8 +108,8 @@ def _across(program: Program, runs: list[Run], index: int) -> tuple[Verdict, ...
         output = run.outputs[name]
         assert isinstance(output, np.ndarray)
         reason = (
-            _constant(program, runs, run, name, output)
-            or _stale(runs, run, name, output)
+            (not well and _constant(program, runs, run, name, output))
+            or (not well and _stale(program, runs, index, name, output))
             or _unsteady(program, runs[:index], run, name, output)
         )
         if reason:
@@ -125,13 +128,17 @@ def _constant(program: Program, runs: list[Run], run: Run, name: str, output: Ar
     return ""
 
 
-def _stale(runs: list[Run], run: Run, name: str, output: Array) -> str:
-    reference = run.fixture.reference[name]
-    if np.array_equal(output, reference):
+def _stale(program: Program, runs: list[Run], index: int, name: str, output: Array) -> str:
+    """The answer to another fixture: its reference, or what came back for it earlier."""
+    run = runs[index]
+    if np.array_equal(output, run.fixture.reference[name]):
         return ""
-    for other in runs:
-        answer = other.fixture.reference[name]
-        if other.fixture.name != run.fixture.name and answer.any() and np.array_equal(output, answer):
+    for place, other in enumerate(runs):
+        answers: list[object] = [other.fixture.reference[name]]
+        if place < index and not form_of(program, name, other.outputs):
+            answers.append(other.outputs[name])
+        same = any(isinstance(answer, np.ndarray) and np.array_equal(output, answer) for answer in answers)
+        if other.fixture.name != run.fixture.name and output.any() and same:
             return f"stale output: the answer to fixture {other.fixture.name}"
     return ""
 

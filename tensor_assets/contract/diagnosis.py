@@ -8,7 +8,7 @@ mistake by its own outputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ _ROWS = 8  # of a fixture, compared with each violation
 _FIXTURES = 4
 _PASSED_ROWS = 64  # of a fixture that passed, on which a mistake would have to show
 _CERTAIN = 0.98  # explained share from which nothing else is tried
+_HOPEFUL = 0.25  # explained share of the first tiles below which no more are tried
 _NAMED = 0.5  # explained share from which a violation is named
 _REFUTING = 0.02  # coverage from which a passed fixture says that it was not this violation
 
@@ -72,7 +73,7 @@ def _violation(program: Program, tiles: Sequence[_Tile], passed: Sequence[BuiltF
     for violation in known:
         if any(fixture.coverage.get(violation.title, 0.0) >= _REFUTING for fixture in passed):
             continue
-        share = _explained(tiles, [violation.outputs_from(tile.program, tile.values) for tile in tiles])
+        share = _explained(tiles, (violation.outputs_from(tile.program, tile.values) for tile in tiles))
         if share > most:
             best, most = [violation], share
         elif best and share == most and violation.name == best[0].name:
@@ -93,7 +94,7 @@ def _mistake(
     tiles = [_Tile(program, {}, arrays, fixture.reference) for fixture, arrays in some]
     limit = _limit(wrong)
     for name, outputs in _mistakes(program, limit).items():
-        share = _explained(tiles, [outputs(fixture.inputs, fixture.reference) for fixture, _ in some])
+        share = _explained(tiles, (outputs(fixture.inputs, fixture.reference) for fixture, _ in some))
         if share >= _CERTAIN and not any(_shows(program, name, limit, fixture) for fixture in passed):
             return Diagnosis(name, share)
     part = _part(program, wrong)
@@ -162,8 +163,11 @@ def _per_row(different: Array) -> Array:
     return counted
 
 
-def _explained(tiles: Sequence[_Tile], candidates: Sequence[Mapping[str, Array]]) -> float:
-    """Of the elements that the output or the candidate changes, the share on which they agree."""
+def _explained(tiles: Sequence[_Tile], candidates: Iterable[Mapping[str, Array]]) -> float:
+    """Of the elements that the output or the candidate changes, the share on which they agree.
+
+    Candidates are made one tile at a time; one that fails on the first tiles is made for no more.
+    """
     agreed = changed = 0
     for tile, candidate in zip(tiles, candidates, strict=True):
         for name in tile.right:
@@ -171,4 +175,6 @@ def _explained(tiles: Sequence[_Tile], candidates: Sequence[Mapping[str, Array]]
             different = (output != right) | (other != right)
             changed += int(np.count_nonzero(different))
             agreed += int(np.count_nonzero(different & ((output == other) | (np.isnan(output) & np.isnan(other)))))
+        if agreed < _HOPEFUL * changed:
+            break
     return agreed / changed if changed else 0.0

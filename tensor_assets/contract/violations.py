@@ -15,7 +15,7 @@ import numpy as np
 from tensor_worker.program import Op, Program
 
 from tensor_assets.contract.accumulate import Order, accumulated, bf16, by_halves, f16, in_fours, in_sequence, tf32
-from tensor_assets.contract.exact import contract, total
+from tensor_assets.contract.exact import contract
 from tensor_assets.contract.floats import Array, Float64, bfloat16, rounded, ties_away16, toward_zero16
 from tensor_assets.contract.oracle import Rule, Values, by_contract, complete, exact_result, execute, outputs_of
 
@@ -137,7 +137,8 @@ def _rounding_products(names: tuple[str, ...]) -> Rule:
         if op.op != "matmul":
             return rounded(exact_result(op, parts), "f16")
         left, right = parts
-        sums = [total(rounded(row[:, None] * right, "f16").T)[:, 0] for row in left]
+        columns = right.T.astype(np.float32)  # products of FP16 values are exact in FP32, sums of FP16 values in FP64
+        sums = [f16(row.astype(np.float32) * columns).sum(axis=-1, dtype=np.float64) for row in left]
         return rounded(np.stack(sums), op.dtype)
 
     return rule
