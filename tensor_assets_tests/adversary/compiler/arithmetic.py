@@ -71,8 +71,20 @@ ELEMENTWISE: dict[str, Callable[..., Array]] = {
 
 
 def half(values: Array) -> Array:
-    """Rounded to nearest even in FP16, in an FP32 array."""
-    return values.astype(np.float16).astype(np.float32)
+    """FP32 rounded to nearest even in FP16, in an FP32 array.
+
+    By its bits where they are many: a cast to FP16 and back takes five times as long, of subnormals sixty times.
+    """
+    if values.size < 4096:
+        return values.astype(np.float16).astype(np.float32)
+    bits = values.view(np.uint32)
+    rounded = ((bits + np.uint32(0x0FFF) + ((bits >> 13) & 1)) & np.uint32(0xFFFFE000)).view(np.float32)
+    size = np.abs(values)
+    if (subnormal := size < np.float32(2.0**-14)).any():
+        rounded = np.where(subnormal, (values + np.float32(0.75)) - np.float32(0.75), rounded)
+    if (beyond := size >= np.float32(65520)).any():
+        rounded = np.where(beyond, np.copysign(np.float32(np.inf), values), rounded)
+    return rounded
 
 
 def brain(values: Array) -> Array:

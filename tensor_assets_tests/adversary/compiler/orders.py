@@ -173,12 +173,17 @@ def in_sequence(terms: Terms, places: range | Array) -> Array:
 
 def _aligned(group: list[Array]) -> Array:
     """The sum of FP64 arrays after all but 24 bits, counted from the largest one's first, are cut off each."""
-    largest = np.maximum.reduce([np.abs(part) for part in group])
-    quantum = np.ldexp(1.0, np.frexp(largest)[1] - 24)
-    return sum(np.trunc(part / quantum) for part in group) * quantum
+    largest = np.abs(group[0])
+    for part in group[1:]:
+        np.maximum(largest, np.abs(part), out=largest)
+    exponent = np.frexp(largest)[1] - 24
+    steps, quantum = np.ldexp(1.0, -exponent), np.ldexp(1.0, exponent)
+    total = np.trunc(group[0] * steps)
+    for part in group[1:]:
+        total += np.trunc(part * steps)
+    return total * quantum
 
 
 def _cut(values: Array) -> Array:
     """FP64 truncated to 24 bits."""
-    fraction, exponent = np.frexp(values)
-    return np.ldexp(np.trunc(np.ldexp(fraction, 24)), exponent - 24)
+    return (values.view(np.uint64) & np.uint64(0xFFFF_FFFF_E000_0000)).view(np.float64)
