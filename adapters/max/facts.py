@@ -20,13 +20,14 @@ from tensor_worker.adapter import Unavailable
 from .code import RoutineCode
 from .machine import disassemble
 from .objects import read_executable
+from .routines import read_invocation
 from .stages import Dumps, read_dumps
 
 
 @dataclass(frozen=True)
 class Facts:
     mgp: str  # the program's own part of the MGP stage
-    codes: tuple[RoutineCode, ...]  # of the dispatches in order; their texts are left out of the cache
+    codes: tuple[RoutineCode, ...]  # of the routines in order; their texts are left out of the cache
 
 
 def read_facts(compiled: engine.CompiledModel, scratch: Path, name: str) -> tuple[Facts, Dumps | None]:
@@ -35,8 +36,9 @@ def read_facts(compiled: engine.CompiledModel, scratch: Path, name: str) -> tupl
     if list(scratch.glob("*.mgp.mlir")):
         dumps = read_dumps(scratch, name)
         executable = read_executable(dumps.executable)
-        found = disassemble(executable.object, executable.symbols)
-        facts = Facts(mgp=dumps.cuts["mgp"].text, codes=tuple(found[symbol] for symbol in executable.symbols))
+        mgp = dumps.cuts["mgp"].text
+        routines = [routine.name for routine in read_invocation(mgp, ()).routines]
+        facts = Facts(mgp=mgp, codes=tuple(disassemble(executable.object, executable.dispatches, routines)))
         _keep(kept, facts)
         return facts, dumps
     if kept is None or not kept.is_file():

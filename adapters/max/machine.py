@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import capstone
@@ -18,6 +18,7 @@ from tensor_worker.normalize import code_sha256
 
 from .code import Kernel, RoutineCode
 from .cubins import Resources, kernel_resources
+from .dispatches import Dispatch, divide, reached_symbols, routines_of, share_fetched
 from .objects import Function, HostObject, find_cubins
 
 _ARCHITECTURES = {
@@ -33,17 +34,31 @@ _VECTOR_MULTIPLY = re.compile(r"vfn?m(?:add|sub)\w*|vdpbf16ps|tdp\w+|fmla|fmadd|
 _MATRIX_FAMILIES = ("HGMMA", "HMMA", "FFMA", "FFMA2", "HFMA2")
 
 
-def disassemble(data: bytes, symbols: Iterable[str]) -> dict[str, RoutineCode]:
-    """One entry for each of ``symbols``. Raises Unavailable where a cubin is met and nvdisasm is not installed."""
+def disassemble(data: bytes, dispatches: Sequence[Dispatch], routines: Sequence[str]) -> list[RoutineCode]:
+    """One entry for each of ``routines``, the names that the dispatches hold, in order.
+
+    Raises Unavailable where a cubin is met and nvdisasm is not installed, ValueError where a dispatch of several
+    routines does not tell them apart.
+    """
     host = HostObject(data)
-    return {symbol: _routine_code(host, symbol) for symbol in symbols}
+    held = routines_of(dispatches, routines)
+    return [code for symbol, names in held for code in _dispatch_codes(host, symbol, names)]
 
 
-def _routine_code(host: HostObject, symbol: str) -> RoutineCode:
+def _dispatch_codes(host: HostObject, symbol: str, routines: Sequence[str]) -> list[RoutineCode]:
+    """The text is that of the whole host function; kernels and library calls are each routine's own."""
+    if len(routines) == 1:
+        return [_routine_code(host, symbol, reached_symbols(host, [(0, symbol)]))]
+    parts = divide(host, symbol, routines)
+    reached = {name: _routine_code(host, symbol, reached_symbols(host, part)) for name, part in parts.items()}
+    return share_fetched([reached[name] for name in routines])
+
+
+def _routine_code(host: HostObject, symbol: str, reached: Sequence[str]) -> RoutineCode:
     functions = host.closure(symbol)
     names = short_names(function.name for function in functions)
     texts = [_function_text(function, names, host.machine) for function in functions]
-    held = [host.data(name) for function in functions for _, name in function.references]
+    held = [host.data(name) for name in reached]
     cubins = dict.fromkeys(cubin for data in held for _, cubin in find_cubins(data))
     calls = dict.fromkeys(match[1].decode() for data in held for match in _LIBRARY_CALL.finditer(data))
     operations = Counter(operation for text in texts for operation in _VECTOR_MULTIPLY.findall(text))

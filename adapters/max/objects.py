@@ -15,20 +15,19 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Symbol, SymbolTableSection
 
+from .dispatches import Dispatch, read_dispatches
+
 ELF_MAGIC = b"\x7fELF\x02\x01"
 EM_CUDA = 190
 
 _ARCHIVE = re.compile(r'archive_\w+: "0x([0-9A-Fa-f]+)"')
 _MODULE = re.compile(r"mgp\.module\.load .*?\[((?:\"[^\"]*\"(?:, )?)*)\]")
-_EXECUTE = re.compile(r'cFunctionIndex = (\d+) : ui64, dSummary = "((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True)
 class Executable:
-    """``symbols`` are the host functions of the dispatches that compute something, in order."""
-
     object: bytes
-    symbols: tuple[str, ...]
+    dispatches: tuple[Dispatch, ...]
 
 
 def read_executable(text: str) -> Executable:
@@ -41,8 +40,7 @@ def read_executable(text: str) -> Executable:
     if start < 0:
         raise ValueError("the archive in MAX's final dump holds no ELF object")
     table = re.findall(r'"([^"]*)"', module[1])
-    symbols = tuple(table[int(index)] for index, summary in _EXECUTE.findall(text) if "mo." in summary)
-    return Executable(object=data[start : start + elf_size(data[start:])], symbols=symbols)
+    return Executable(object=data[start : start + elf_size(data[start:])], dispatches=read_dispatches(text, table))
 
 
 def elf_size(data: bytes) -> int:

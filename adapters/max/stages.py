@@ -79,7 +79,7 @@ def write_dumps(dump_dir: Path, dumps: Dumps) -> list[Stage]:
 def machine_text(codes: Sequence[RoutineCode], gpu: bool) -> str:
     """SASS of every compiled kernel, or the disassembly of what each routine reaches on the host."""
     if not gpu:
-        return "\n".join(code.text for code in codes)
+        return "\n".join({code.symbol: code.text for code in codes}.values())
     kernels = {kernel.name: kernel.sass for code in codes for kernel in code.kernels}
     return "\n".join(kernels.values())
 
