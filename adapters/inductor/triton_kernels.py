@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ _FILES: tuple[tuple[str, str, Level, Language, str], ...] = (
 )
 _MATRIX = re.compile(r"\b(wgmma\.mma_async[\w.]*|mma\.sync[\w.]*)")
 _SASS_MATRIX = re.compile(r"\b((?:HGMMA|HMMA|IMMA|IGMMA|QGMMA)[\w.]*)")
+_HALF = re.compile(r"\b(cvt\.rn\.f16(?:x2)?\.f32|(?:add|sub|mul|fma)(?:\.rn)?\.f16(?:x2)?)\b")
 _CONSTANT = re.compile(r"^\s*(\w+)\s*:\s*tl\.constexpr = (.+)$", re.MULTILINE)
 _WARP_THREADS = 32
 
@@ -149,16 +151,27 @@ def _grid(call: Call, launcher: Launcher) -> Extent:
 
 def _parameters(kernel: Kernel, launcher: Launcher) -> Parameters:
     chosen: Parameters = {**launcher.constants, "num_warps": launcher.warps, "num_stages": launcher.stages}
-    made: Parameters = {"heuristic": str(launcher.meta.get("grid_type", "")), "template": is_template(kernel)}
+    made: Parameters = {"grid_type": str(launcher.meta.get("grid_type", "")), "template": is_template(kernel)}
+    if rounding := half_arithmetic(_ptx(launcher)):
+        made["rounding to half in PTX"] = rounding
     return {**made, **(template_constants(kernel) if is_template(kernel) else {}), **chosen}
 
 
 def _instruction(launcher: Launcher, machine: str) -> str:
     """The family in PTX where Triton kept it, which names operand types; else the opcode."""
-    ptx = next(launcher.folder.glob("*.ptx"), None)
-    found = _MATRIX.search(ptx.read_text(errors="replace")) if ptx else None
-    found = found or _SASS_MATRIX.search(machine)
+    found = _MATRIX.search(_ptx(launcher)) or _SASS_MATRIX.search(machine)
     return found[1] if found else ""
+
+
+def half_arithmetic(ptx: str) -> str:
+    """What rounds to half, by first appearance, with counts: ``cvt.rn.f16x2.f32 x32, add.rn.f16x2 x32``."""
+    found = Counter(_HALF.findall(ptx))  # keeps the order of first appearance
+    return ", ".join(f"{opcode} x{count}" for opcode, count in found.items())
+
+
+def _ptx(launcher: Launcher) -> str:
+    file = next(launcher.folder.glob("*.ptx"), None)
+    return file.read_text(errors="replace") if file else ""
 
 
 def _kernel_of(call: Call) -> Kernel:

@@ -86,7 +86,7 @@ def _roundings(evidence: Evidence) -> Iterator[Rounding]:
         for op in built.kernel.ops:
             own = _shown(narrowings, _own_lines(evidence, built, op), op)
             found = own or _shown(narrowings, _readers_lines(evidence, built, op), op)
-            if op.dtype == "f16" and found:
+            if op.dtype == "f16" and op.op != "relu" and found:  # a relu has nothing to round
                 number, text = found[0]
                 words = f"{text} (PTX line {number}, {len(found)} such lines for this op)"
                 yield Rounding(boundary=op.name, launch=index, evidence=words, certain=bool(own))

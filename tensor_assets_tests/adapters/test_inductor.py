@@ -112,6 +112,10 @@ class TestOutputCode:
             "BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4,
         }  # fmt: skip
 
+    def test_half_arithmetic_is_told_in_the_order_it_appears(self):
+        ptx = "cvt.rn.f16x2.f32 %r1, %r2, %r3;\ncvt.rn.f16x2.f32 %r4, %r5, %r6;\nadd.rn.f16x2 %r7, %r1, %r8;\nadd.f32 %r9;"
+        assert module("triton_kernels").half_arithmetic(ptx) == "cvt.rn.f16x2.f32 x2, add.rn.f16x2 x1"
+
     def test_text_without_a_call_is_refused(self):
         with pytest.raises(module("output_code").NotOutputCode, match="call"):
             module("output_code").read_output_code("import torch\n")
