@@ -30,6 +30,15 @@ def traced_lines(evidence: Evidence, text: str) -> dict[str, list[int]]:
     return found
 
 
+def scheduler_nodes(text: str) -> Iterator[tuple[Lines, list[str]]]:
+    """The scheduler's nodes in its printed IR: their lines and the buffers they write."""
+    lines = text.splitlines()
+    starts = [number for number, line in enumerate(lines) if re.match(r"op\d+(_op\d+)*: ", line)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        block = lines[start:end]
+        yield (start + 1, max(start + 1, end)), [m[1] for line in block if (m := re.match(r"\s+(buf\d+): ", line))]
+
+
 def _source(evidence: Evidence) -> Iterator[Correspondence]:
     for op, line in evidence.source.lines.items():
         yield Correspondence(program_op=op, stage="source", lines=(line, line))
@@ -60,17 +69,9 @@ def _scheduler(evidence: Evidence, texts: Mapping[str, StageText]) -> Iterator[C
     launches = zip(evidence.output.calls, evidence.computed, strict=True)
     written = {name: ops for call, ops in launches for name in call.writes}
     for stage in ("ir_pre_fusion", "ir_post_fusion"):
-        for lines, buffers in _scheduler_nodes(texts[stage].text) if stage in texts else ():
+        for lines, buffers in scheduler_nodes(texts[stage].text) if stage in texts else ():
             for op in dict.fromkeys(op for name in buffers for op in written.get(name, ())):
                 yield Correspondence(program_op=op, stage=stage, lines=lines, certain=False)
-
-
-def _scheduler_nodes(text: str) -> Iterator[tuple[Lines, list[str]]]:
-    lines = text.splitlines()
-    starts = [number for number, line in enumerate(lines) if re.match(r"op\d+(_op\d+)*: ", line)]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        block = lines[start:end]
-        yield (start + 1, max(start + 1, end)), [m[1] for line in block if (m := re.match(r"\s+(buf\d+): ", line))]
 
 
 def _ranges(numbers: list[int]) -> Iterator[Lines]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from tensor_worker.artifacts import Decision
 from tensor_worker.program import Op
 
-from .correspondences import traced_lines
+from .correspondences import scheduler_nodes, traced_lines
 from .evidence import Evidence
 from .output_code import Call
 from .recording import FxNode
@@ -23,7 +23,7 @@ def decisions(evidence: Evidence, texts: Mapping[str, StageText]) -> tuple[Decis
     return (
         *_transposes(evidence, texts, calls),
         *_contractions(evidence, texts, calls),
-        *_epilogues(evidence, calls),
+        *_epilogues(evidence, texts, calls),
         *_roundings(evidence, texts, calls),
         *_reused_buffers(evidence),
     )
@@ -90,7 +90,7 @@ def _choice_preconditions(evidence: Evidence) -> tuple[str, ...]:
     return tuple(set_to) or ("Inductor's own settings",)
 
 
-def _epilogues(evidence: Evidence, calls: Computed) -> Iterator[Decision]:
+def _epilogues(evidence: Evidence, texts: Mapping[str, StageText], calls: Computed) -> Iterator[Decision]:
     """Elementwise ops that read a contraction, directly or through other elementwise ops."""
     contractions = {op.name for op in _ops(evidence, "matmul")}
     for op in evidence.program.ops:
@@ -105,8 +105,8 @@ def _epilogues(evidence: Evidence, calls: Computed) -> Iterator[Decision]:
         yield Decision(
             subject=f"epilogue {op.name}",
             result=f"fused with {', '.join(joined)}" if joined else f"a kernel after the contraction{beside}",
-            before="ir_pre_fusion",
-            after="ir_post_fusion",
+            before=_scheduled(texts, "ir_pre_fusion", call),
+            after=_scheduled(texts, "ir_post_fusion", call),
             mechanism="Scheduler.can_fuse (torch/_inductor/scheduler.py)",
             preconditions=("a library call takes no epilogue",) if not joined else (),
             fixes="whether the contraction's result goes through memory",
@@ -173,6 +173,12 @@ def _ops(evidence: Evidence, kind: str) -> list[Op]:
 def _nodes(evidence: Evidence, op: Op) -> list[FxNode]:
     nodes = evidence.recording.fx.nodes if evidence.recording.fx else ()
     return [node for node in nodes if node.line == evidence.source.lines[op.name]]
+
+
+def _scheduled(texts: Mapping[str, StageText], stage: str, call: Call) -> str:
+    """``stage:first-last`` of the scheduler nodes that write what a launch writes."""
+    found = [n for n, buffers in scheduler_nodes(texts[stage].text) if set(buffers) & set(call.writes)]
+    return f"{stage}:{min(n[0] for n in found)}-{max(n[1] for n in found)}" if found else stage
 
 
 def _at(evidence: Evidence, texts: Mapping[str, StageText], stage: str, op: Op) -> str:

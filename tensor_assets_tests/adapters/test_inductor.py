@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensor_worker.adapter import Unavailable
 from tensor_worker.arrays import save_arrays
 from tensor_worker.candidates import read_candidates
 from tensor_worker.messages import Activity, Compile, GetPlan, Hello
@@ -113,8 +114,13 @@ class TestOutputCode:
         }  # fmt: skip
 
     def test_half_arithmetic_is_told_in_the_order_it_appears(self):
-        ptx = "cvt.rn.f16x2.f32 %r1, %r2, %r3;\ncvt.rn.f16x2.f32 %r4, %r5, %r6;\nadd.rn.f16x2 %r7, %r1, %r8;\nadd.f32 %r9;"
-        assert module("triton_kernels").half_arithmetic(ptx) == "cvt.rn.f16x2.f32 x2, add.rn.f16x2 x1"
+        ptx = [
+            "cvt.rn.f16x2.f32 %r1, %r2, %r3;",
+            "cvt.rn.f16x2.f32 %r4, %r5, %r6;",
+            "add.rn.f16x2 %r7, %r1;",
+            "add.f32 %r9;",
+        ]
+        assert module("triton_kernels").half_arithmetic("\n".join(ptx)) == "cvt.rn.f16x2.f32 x2, add.rn.f16x2 x1"
 
     def test_text_without_a_call_is_refused(self):
         with pytest.raises(module("output_code").NotOutputCode, match="call"):
@@ -187,6 +193,16 @@ class TestNarrowing:
             auto tmp3 = at::vec::convert<at::Half>(tmp2);
             tmp3.store(in_out_ptr0 + static_cast<int64_t>(x0), 16);""")
         assert self.narrowings(kernel) == ()
+
+
+class TestTools:
+    def test_without_a_cpp_compiler_it_says_what_brings_one(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.delenv("CXX", raising=False)
+        request = Compile(program=program("bias", "inspect"), variant="default", target="cpu", inputs="", dump_dir="")
+        with pytest.raises(Unavailable, match=r"g\+\+, which is not installed") as refused:
+            module("adapter").ADAPTER().compile(request, {}, tmp_path)
+        assert refused.value.remedy == "apt-get install g++"
 
 
 class TestAligning:
