@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import msgspec
@@ -57,7 +59,7 @@ def collect_garbage(store: EvidenceStore, dry_run: bool = True, grace_seconds: f
     now = time.time() if dry_run else _now(store)
     sweep = _Sweep(store, dry_run, now - grace_seconds)
     kept = _closure(store, _accepted(store))
-    sweep.over("records", lambda path: not _is_record_of(path, kept.records))
+    sweep.over_records(kept.records)
     # Whatever record is still here keeps its evidence, the superseded and spared ones too.
     evidence = kept.evidence | _closure(store, sweep.spared_records()).evidence
     sweep.over("objects", lambda path: _content_name(path) not in evidence)
@@ -118,11 +120,6 @@ def _closure(store: EvidenceStore, roots: set[str]) -> _Closure:
     return found
 
 
-def _is_record_of(path: str, ids: set[str]) -> bool:
-    entry = parse_entry(path)
-    return entry is None or entry.id in ids  # a file that no store makes is not ours to remove
-
-
 def _content_name(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(objects.SUFFIX)
 
@@ -138,10 +135,28 @@ class _Sweep:
     def over(self, folder: str, is_garbage: Callable[[str], bool]) -> None:
         for info in list(self._store.files.walk(folder)):
             if is_garbage(info.path):
-                if info.modified < self._before and (self._dry_run or self._remove(info.path)):
-                    self.removed.append(info)
-                else:
-                    self.spared.append(info.path)
+                self._take(info)
+
+    def over_records(self, kept: set[str]) -> None:
+        """Whoever was made from a record goes before it: one that is spared, however late, still has its parents."""
+        files: dict[str, list[FileInfo]] = defaultdict(list)
+        for info in self._store.files.walk("records"):
+            if (entry := parse_entry(info.path)) and entry.id not in kept:
+                files[entry.id].append(info)
+        made_from = {e.id: parents_of(self._store.load(e)) for e in self._store.entries() if e.id in files}
+        needed: set[str] = set()
+        for id in _children_first(made_from):
+            taken = [self._take(info, spare=id in needed) for info in files[id]]
+            if not all(taken):
+                needed.update(made_from[id])
+
+    def _take(self, info: FileInfo, spare: bool = False) -> bool:
+        taken = not spare and info.modified < self._before and (self._dry_run or self._remove(info.path))
+        if taken:
+            self.removed.append(info)
+        else:
+            self.spared.append(info.path)
+        return taken
 
     def spared_records(self) -> set[str]:
         return {entry.id for entry in map(parse_entry, self.spared) if entry}
@@ -155,6 +170,15 @@ class _Sweep:
                 return False
             files.remove(path)
         return True
+
+
+def _children_first(made_from: Mapping[str, Iterable[str]]) -> list[str]:
+    """The records of ``made_from``, each after all of them that name it as a parent."""
+    order: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(made_from, ()))
+    for id, parents in made_from.items():
+        for parent in parents:
+            order.add(parent, id)
+    return [id for id in order.static_order() if id in made_from]
 
 
 def _now(store: EvidenceStore) -> float:
