@@ -60,7 +60,9 @@ def admit(program: Program, runs: Iterable[tuple[Any, ...]]) -> Admission:
     """
     taken = [Run(*run) for run in runs]
     verdicts = [judge(program, *run) for run in taken]
-    verdicts = [found + _across(program, taken, index, _decided_well(found)) for index, found in enumerate(verdicts)]
+    well = [_decided_well(found) for found in verdicts]
+    compared = [_across(program, taken, index, well) for index in range(len(taken))]
+    verdicts = [found + others for found, others in zip(verdicts, compared, strict=True)]
     everything = tuple(verdict for found in verdicts for verdict in found)
     failed = [verdict for verdict in everything if not verdict.passed and verdict.kind != "tolerance"]
     if not taken:
@@ -69,9 +71,10 @@ def admit(program: Program, runs: Iterable[tuple[Any, ...]]) -> Admission:
         proven = any(run.fixture.exact for run in taken)
         reason = "" if proven else "no exact fixture: the interval alone decided"
         return Admission(admitted=True, verdicts=everything, reason=reason)
-    passed = [run for run, found in zip(taken, verdicts, strict=True) if _decided_well(found)]
-    wrong = [run for run, found in zip(taken, verdicts, strict=True) if not _decided_well(found)]
-    diagnosis = diagnose(program, [_compared(run) for run in wrong], [run.fixture for run in passed])
+    passed = [run.fixture for run, found in zip(taken, verdicts, strict=True) if _decided_well(found)]
+    # An answer that is another run's, or was right before, says nothing about arithmetic.
+    wrong = [_compared(run) for run, good, others in zip(taken, well, compared, strict=True) if not (good or others)]
+    diagnosis = diagnose(program, wrong, passed)
     return Admission(
         admitted=False,
         verdicts=everything,
@@ -95,10 +98,10 @@ def _judge_output(
     return (form_verdict(fixture, name, reason, array.size), decisive, tolerance)
 
 
-def _across(program: Program, runs: list[Run], index: int, well: bool) -> tuple[Verdict, ...]:
+def _across(program: Program, runs: list[Run], index: int, well: list[bool]) -> tuple[Verdict, ...]:
     """What only a comparison of runs shows: the answer to another fixture, or another answer to the same one.
 
-    ``well``: nothing else is wrong with this run.
+    ``well``: whether nothing else is wrong with each run.
     """
     run = runs[index]
     found: list[Verdict] = []
@@ -108,8 +111,8 @@ def _across(program: Program, runs: list[Run], index: int, well: bool) -> tuple[
         output = run.outputs[name]
         assert isinstance(output, np.ndarray)
         reason = (
-            (not well and _constant(program, runs, run, name, output))
-            or (not well and _stale(program, runs, index, name, output))
+            (not well[index] and _constant(program, runs, run, name, output))
+            or (not well[index] and _stale(runs, index, well, name, output))
             or _unsteady(program, runs[:index], run, name, output)
         )
         if reason:
@@ -128,14 +131,14 @@ def _constant(program: Program, runs: list[Run], run: Run, name: str, output: Ar
     return ""
 
 
-def _stale(program: Program, runs: list[Run], index: int, name: str, output: Array) -> str:
-    """The answer to another fixture: its reference, or what came back for it earlier."""
+def _stale(runs: list[Run], index: int, well: list[bool], name: str, output: Array) -> str:
+    """The answer to another fixture: its reference, or what came back for it earlier and was right."""
     run = runs[index]
     if np.array_equal(output, run.fixture.reference[name]):
         return ""
     for place, other in enumerate(runs):
         answers: list[object] = [other.fixture.reference[name]]
-        if place < index and not form_of(program, name, other.outputs):
+        if place < index and well[place]:
             answers.append(other.outputs[name])
         same = any(isinstance(answer, np.ndarray) and np.array_equal(output, answer) for answer in answers)
         if other.fixture.name != run.fixture.name and output.any() and same:
