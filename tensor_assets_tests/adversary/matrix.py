@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
+import numpy as np
 from tensor_worker.program import Program
 
 from tensor_assets.contract.arrays import hash_arrays
 from tensor_assets.contract.fixtures import BuiltFixture, build_fixtures
 from tensor_assets.contract.manifest import Manifest, load_workloads
-from tensor_assets.contract.rows import take
+from tensor_assets.contract.rows import COLUMNS, ROWS, Entangled, take
 from tensor_assets.contract.shapes import Shapes, load_shapes
 from tensor_assets_tests.adversary.compiler.adapter import RIGHT
 from tensor_assets_tests.adversary.suspects import SUSPECTS, Suspect
 from tensor_assets_tests.adversary.trials import tried
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-TAIL_ROWS = 64  # of the tail's 1000: the last 40 are its last tile
+# Of the tail's 1000 rows and 1024 columns. The last 40 rows are its last tile.
+TAIL_ROWS, TAIL_COLUMNS = 64, 128
 
 Finding = Literal["admitted", "rejected", "caught", "equivalent", "misnamed"]
 FAULTS: dict[bool, tuple[Finding, ...]] = {True: ("rejected",), False: ("admitted", "misnamed", "rejected")}
@@ -58,10 +61,10 @@ def shapes() -> Shapes:
 
 
 def bench(workload: str, shape: str, seed: int, names: Iterable[str] | None = None) -> Bench:
-    """The workload's fixtures at that shape; of the tail, the last rows of each."""
+    """The workload's fixtures at that shape; of the tail, the last rows and columns of each."""
     program = workloads()[workload].program(shape, shapes())
     fixtures = build_fixtures(program, names, seed)
-    return _last_rows(program, fixtures) if shape == "tail" else Bench(program, fixtures)
+    return _corner(program, fixtures) if shape == "tail" else Bench(program, fixtures)
 
 
 def examine(workload: str, shape: str, seed: int) -> Iterator[Trial]:
@@ -85,24 +88,32 @@ def _found(suspect: Suspect, tools: Bench) -> tuple[Finding, str]:
     return ("caught" if suspect.named(admission) else "misnamed"), admission.reason
 
 
-def _last_rows(program: Program, fixtures: Sequence[BuiltFixture]) -> Bench:
-    height = program.value(program.outputs[0]).shape[0]
-    rows = range(height - TAIL_ROWS, height)
-    cut, _ = take(program, fixtures[0].inputs, rows)
-    return Bench(cut, [_cut(program, fixture, rows) for fixture in fixtures], rows.start)
+def _corner(program: Program, fixtures: Sequence[BuiltFixture]) -> Bench:
+    """The last rows and columns of the outputs, as a program of its own: its parts are independent of the rest."""
+    cut, cuts = program, list(fixtures)
+    height = program.value(program.outputs[0]).shape[ROWS]
+    for along, count in ((ROWS, TAIL_ROWS), (COLUMNS, TAIL_COLUMNS)):
+        size = cut.value(cut.outputs[0]).shape[along]
+        places = np.arange(size - count, size)
+        with suppress(Entangled):  # columns of a row that is normalized
+            whole, cut = cut, take(cut, cuts[0].inputs, places, along)[0]
+            cuts = [_cut(whole, fixture, places, along) for fixture in cuts]
+    return Bench(cut, cuts, height - TAIL_ROWS)
 
 
-def _cut(program: Program, fixture: BuiltFixture, rows: range) -> BuiltFixture:
-    """Some rows of the fixture; coverage was measured on others."""
-    inputs = take(program, fixture.inputs, rows)[1]
-    chosen = slice(rows.start, rows.stop)
-    reference = {name: array[chosen] for name, array in fixture.reference.items()}
+def _cut(program: Program, fixture: BuiltFixture, places: np.ndarray, along: int) -> BuiltFixture:
+    """A part of the fixture. Coverage was measured on another part: only rows of exact grids are alike."""
+
+    def part(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: np.take(array, places, axis=along) for name, array in arrays.items()}
+
+    inputs, reference = take(program, fixture.inputs, places, along)[1], part(fixture.reference)
     return msgspec.structs.replace(
         fixture,
         inputs=inputs,
         reference=reference,
-        low=fixture.low and {name: array[chosen] for name, array in fixture.low.items()},
-        high=fixture.high and {name: array[chosen] for name, array in fixture.high.items()},
-        coverage={},
+        low=fixture.low and part(fixture.low),
+        high=fixture.high and part(fixture.high),
+        coverage=fixture.coverage if fixture.name.startswith("exact-") else {},
         hashes=hash_arrays({**inputs, **reference}),
     )

@@ -100,7 +100,7 @@ class InputSpoiled(Compiled):
     def invoke(self) -> None:
         super().invoke()
         for array in self.memory.values():
-            array += 1
+            array *= 0.5
 
 
 class WrongDtype(Compiled):
