@@ -86,6 +86,8 @@ class PublicView:
         return f"{title(record)} is withheld, since it holds {found}" if found else ""
 
     def _unclean(self, evidence: Evidence) -> str:
+        if not self._store.has(evidence.sha256) and (why := self._store.omissions().get(evidence.sha256)):
+            return f"not here: {why}"
         data = self._store.read(evidence)
         if evidence.media_type == media.ARRAYS:
             return "" if media.only_numbers(data) else "private, since it holds more than arrays of numbers"

@@ -1,0 +1,44 @@
+"""The campaigns that ship with the project: whole, private in nothing, taken once, shown without what they leave out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensor_assets.campaign import publish
+from tensor_assets.campaign.recorded import import_recorded
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.evidence.public import PublicView
+from tensor_assets.evidence.verification import verify
+from tensor_assets.records import CaptureRecord
+from tensor_assets.settings import ROOT
+
+BUNDLES = sorted((ROOT / "fixtures" / "recorded").glob("*.bundle"))
+
+
+@pytest.mark.parametrize("bundle", BUNDLES, ids=lambda bundle: bundle.stem)
+def test_a_recorded_campaign_verifies(bundle):
+    report = verify(bundle)
+    assert report.sound, report.findings
+
+
+def test_the_h200_captures_are_what_they_say(space: Workspace):
+    assert import_recorded(space)
+    before = {record_id for record_id, _ in space.store.records(history=True)}
+    import_recorded(space)
+    assert {record_id for record_id, _ in space.store.records(history=True)} == before
+    captures = [record for _, record in PublicView(space.store).records(CaptureRecord)]
+    assert {capture.key.target for capture in captures} == {"NVIDIA H200"}
+    found = {(c.key.workload, c.key.compiler, c.key.variant): c for c in captures}
+    tinygrad = found["weight_view", "tinygrad", "default"].plan.launches
+    assert [(launch.grid, launch.block, launch.instruction) for launch in tinygrad] == [
+        ((8, 16, 1), (32, 4, 1), "HMMA.16816.F32")
+    ]
+    assert found["weight_view", "inductor", "addmm"].admission.boundary == "projection not rounded"
+    assert found["projection_join", "tinygrad", "default"].outcome.reason.endswith("product rounded: p, q")
+
+
+def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
+    import_recorded(space)
+    publish.pages(space)
+    publish.site(space)
+    assert (space.settings.site / "cells" / "projection_join" / "tinygrad.html").is_file()
