@@ -1,4 +1,4 @@
-"""The campaigns that ship with the project: whole, private in nothing, taken once, shown without what they leave out."""
+"""The campaigns that ship with the project: whole, free of what is private, taken once, shown with their gaps."""
 
 from __future__ import annotations
 
