@@ -204,9 +204,9 @@ def _correspondences(evidence: Evidence) -> Iterator[Correspondence]:
     for op, line in evidence.source.lines.items():
         yield Correspondence(program_op=op, stage="source", lines=(line, line))
     for number, call in enumerate(evidence.calls, start=1):
-        op = evidence.source.op_at(call.line)
-        if op is not None:
-            yield Correspondence(program_op=op, stage=STAGE, lines=(number, number))
+        called_for = evidence.source.op_at(call.line)
+        if called_for is not None:
+            yield Correspondence(program_op=called_for, stage=STAGE, lines=(number, number))
 
 
 def _bytes(value: Value) -> int:

@@ -33,4 +33,4 @@ def _shared_object(kernel_text: str) -> Path:
 def _is_kernel(part: str) -> bool:
     """``kernel`` itself and the bodies of its parallel regions, which g++ takes out of it."""
     head = re.match(r"\s*[0-9a-f]+ <([^>]+)>:", part)
-    return bool(head) and re.fullmatch(r"kernel(\._omp_fn\.\d+)?(\.cold|\.part\.\d+)*", head[1]) is not None
+    return head is not None and re.fullmatch(r"kernel(\._omp_fn\.\d+)?(\.cold|\.part\.\d+)*", head[1]) is not None

@@ -79,7 +79,7 @@ def _is_half(dialect: _Dialect, value: str, half: set[str], pointers: set[str]) 
     if re.match(r"^tl\.full\(\[[\d, ]*\], -?\d+, tl\.int32\)$", value):
         return True  # a small whole number, as relu's zero
     loaded = dialect.load.match(value)
-    return bool(loaded) and loaded[1] in pointers
+    return loaded is not None and loaded[1] in pointers
 
 
 def _used(name: str, later: list[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from tensor_worker.adapter import Unsupported
 from tensor_worker.program import Op, Program
@@ -11,7 +12,7 @@ from tinygrad.dtype import DType
 
 DTYPES: dict[str, DType] = {"f16": dtypes.half, "f32": dtypes.float32}
 
-Operand = Tensor | float
+Operand: TypeAlias = Tensor | float
 
 # On FP16 operands these give the same bits in FP16 as in FP32 rounded to FP16.
 _SAME_IN_HALF = ("add", "sub", "mul")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ def load_functions(source: Authored) -> dict[str, Any]:
     return {name: namespace[name] for name in source.spans}
 
 
-def build_for(target: GPUTarget, function: Any, kernel: KernelSpec, tile: Tile, dtypes: dict[str, str]) -> Built:
+def build_for(target: GPUTarget, function: Any, kernel: KernelSpec, tile: Tile, dtypes: Mapping[str, str]) -> Built:
     """Compile without a device; pointers count as aligned to 16 bytes, as allocations are.
 
     ``dtypes`` names the dtype of every value behind a pointer.

@@ -55,6 +55,7 @@ def diagnose(
     exact = [(fixture, arrays) for fixture, arrays in comparable if fixture.exact and arrays is not None]
     if not exact:
         return Diagnosis("", None)
+    exact.sort(key=_rightness)
     tiles = [_tile(program, fixture, arrays) for fixture, arrays in exact[:_FIXTURES]]
     broken = _violation(program, tiles, passed)
     if (broken.share or 0.0) >= _CERTAIN:
@@ -63,6 +64,12 @@ def diagnose(
     if mistaken.name:
         return mistaken
     return broken if (broken.share or 0.0) >= _NAMED else Diagnosis("", broken.share)
+
+
+def _rightness(run: tuple[BuiltFixture, Mapping[str, Array]]) -> int:
+    """Of the most wrong fixtures the first four are compared: where little is wrong, some of it may be chance."""
+    fixture, arrays = run
+    return sum(int(np.count_nonzero(arrays[name] == right)) for name, right in fixture.reference.items())
 
 
 def _violation(program: Program, tiles: Sequence[_Tile], passed: Sequence[BuiltFixture]) -> Diagnosis:
@@ -103,8 +110,11 @@ def _mistake(
 
 def _mistakes(program: Program, limit: float | None) -> dict[str, Mistake]:
     found = mistakes(program)
-    if limit is not None:
-        found[f"saturated at {limit:g}"] = with_rule(program, saturating(limit))
+    if limit:
+        found[f"saturated at {limit:g}"] = lambda inputs, right: {
+            name: np.clip(array, -limit, limit).astype(array.dtype) for name, array in right.items()
+        }
+        found[f"every value saturated at {limit:g}"] = with_rule(program, saturating(limit))
     return found
 
 

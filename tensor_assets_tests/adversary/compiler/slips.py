@@ -10,7 +10,7 @@ from tensor_worker.program import Op, Program
 
 from .arithmetic import Arithmetic, Array, with_ops
 
-LARGEST_KEPT = np.float32(448)  # of FP8 E4M3
+LARGEST_KEPT = np.float16(448)  # of FP8 E4M3
 
 
 class EpilogueReordered(Arithmetic):
@@ -64,9 +64,9 @@ class ResultNegated(Arithmetic):
 class Saturated(Arithmetic):
     """Keeps results within the range of FP8."""
 
-    def settled(self, op: Op, result: Array) -> Array:
-        kept = super().settled(op, result)
-        return np.clip(kept, -LARGEST_KEPT, LARGEST_KEPT) if op.dtype == "f16" else kept
+    def outputs(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        right = super().outputs(inputs)
+        return {name: np.clip(array, -LARGEST_KEPT, LARGEST_KEPT) for name, array in right.items()}
 
 
 class NanOnZeros(Arithmetic):
