@@ -139,8 +139,13 @@ def _shows(program: Program, name: str, limit: float | None, fixture: BuiltFixtu
 
 
 def _part(program: Program, wrong: Sequence[tuple[BuiltFixture, Mapping[str, Array]]]) -> str:
-    """Where all mismatches of all fixtures are, if that is one part: an element may be right by chance on some."""
+    """Where all mismatches of all fixtures are, if that is one part: an element may be right by chance on some.
+
+    One fixture alone may be wrong in one part by chance.
+    """
     found: set[str] = set()
+    if len(wrong) < 2:
+        return ""
     for name in program.outputs:
         different = np.logical_or.reduce([arrays[name] != fixture.reference[name] for fixture, arrays in wrong])
         if different.any():
