@@ -11,7 +11,7 @@ export SYSTEM_PACKAGES ?= 1
 BIN := .venv/bin
 RUN := $(BIN)/tensor-assets
 
-.PHONY: help report test check ui lock clean format matrix-cpu original-cpu sm_90
+.PHONY: help report test check ui lock clean format matrix-cpu original-cpu sm_90 adversary
 
 help:
 	@grep -E '^[a-z0-9_-]+:.*#' $(MAKEFILE_LIST) | sed -E 's/:.*#/\t/' | expand -t 16
@@ -25,4 +25,5 @@ lock: ; @.ci/setup test && .ci/lock # regenerate every hash-pinned lock from its
 matrix-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --shape matrix --target cpu # the ten matrix workloads on every CPU compiler
 original-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --suite original --shape inspect --target cpu # all twenty workloads at inspection size
 sm_90: ; @.ci/setup runtime && $(RUN) report --suite matrix --target sm_90 # compiled for sm_90 without a GPU, never run
+adversary: ; @.ci/setup test && $(BIN)/python -m tensor_assets_tests.adversary.table --seeds 50 # every wrong and right compiler on every workload, fifty seeds: the table
 clean: ; rm -rf .venv site/build site/build.generated # what can be made again; evidence in .store stays
