@@ -13,6 +13,7 @@ from typing import Any
 
 import dagster as dg
 import msgspec
+from dagster._core.errors import DagsterExecutionInterruptedError
 
 from tensor_assets.campaign.capture import GATE, default_capture
 from tensor_assets.campaign.recorded import import_recorded
@@ -23,6 +24,8 @@ from tensor_assets.errors import TensorAssetsError
 from tensor_assets.partitions import Cell
 from tensor_assets.progress import announce
 from tensor_assets.settings import Settings, require_writable
+
+Ops = dict[str, dict[str, Any]]  # op → its config
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,23 +108,29 @@ class _Runner:
     def session(self) -> dict[str, Any]:
         return {**self.cell(), "processes": self._request.processes}
 
-    def run(self, assets: tuple[str, ...], partition: str | None, title: str, ops: dict[str, dict[str, Any]]) -> None:
+    def run(self, assets: tuple[str, ...], partition: str | None, title: str, ops: Ops) -> None:
         announce(title)
         began = time.monotonic()
-        result = self._job.execute_in_process(
-            asset_selection=[dg.AssetKey(name) for name in assets],
-            partition_key=partition,
-            instance=self._instance,
-            run_config={
-                "ops": {op: {"config": config} for op, config in ops.items()},
-                "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-            },
-            raise_on_error=True,
-        )
+        result = self._executed(assets, partition, ops)
         if not result.success:
             raise TensorAssetsError(f"{title} failed; run {result.run_id} has the log (`make ui`)")
         step = title.rpartition(": ")[2]
         self.seconds[step] = self.seconds.get(step, 0.0) + time.monotonic() - began
+
+    def _executed(self, assets: tuple[str, ...], partition: str | None, ops: Ops) -> dg.ExecuteInProcessResult:
+        try:
+            return self._job.execute_in_process(
+                asset_selection=[dg.AssetKey(name) for name in assets],
+                partition_key=partition,
+                instance=self._instance,
+                run_config={
+                    "ops": {op: {"config": config} for op, config in ops.items()},
+                    "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+                },
+            )
+        except DagsterExecutionInterruptedError:
+            # Dagster's own name for Ctrl-C, once it has recorded the run as ended.
+            raise KeyboardInterrupt from None
 
 
 def _outcome(space: Workspace, request: Request, cell: Cell) -> str:
