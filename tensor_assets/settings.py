@@ -23,6 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workloads: tuple[Path, ...]
     adapters: Path
     site: Path  # the built site
+    recorded: Path  # bundles that every report takes in
     target: str = "cpu"
     packed: Path | None = None  # environments brought along, for a host on which nothing can be installed
 
@@ -37,7 +38,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,TARGET,PACKED}``; defaults in the checkout.
+    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,RECORDED,TARGET,PACKED}``.
+
+    Defaults lie in the checkout, and in the user's cache folder.
 
     ``TENSOR_ASSETS_WORKLOADS`` adds folders (separated as in PATH) to ``fixtures/workloads``.
     """
@@ -50,6 +53,7 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         workloads=(ROOT / "fixtures" / "workloads", *extra),
         adapters=Path(environ.get("TENSOR_ASSETS_ADAPTERS") or ROOT / "adapters"),
         site=Path(environ.get("TENSOR_ASSETS_SITE") or ROOT / "site" / "build"),
+        recorded=Path(environ.get("TENSOR_ASSETS_RECORDED") or ROOT / "fixtures" / "recorded"),
         target=environ.get("TENSOR_ASSETS_TARGET") or "cpu",
         packed=Path(environ["TENSOR_ASSETS_PACKED"]).resolve() if environ.get("TENSOR_ASSETS_PACKED") else None,
     )

@@ -17,7 +17,7 @@ import msgspec
 from tensor_assets.errors import BundleRefused, EvidenceDamaged
 from tensor_assets.evidence import bundle, media, notes, objects
 from tensor_assets.evidence.admittance import Admitted, admit
-from tensor_assets.evidence.bundle import Declaration, Member, Placed
+from tensor_assets.evidence.bundle import Declaration, Member, Placed, read_declaration
 from tensor_assets.evidence.files import unwritable
 from tensor_assets.evidence.key import canonical, one_line
 from tensor_assets.evidence.notes import Note
@@ -78,6 +78,13 @@ def import_bundle(store: EvidenceStore, path: Path, devices: tuple[str, ...] = (
         admitted = admit(file, path.stat().st_size, store, devices)
         with store.files.locked(exclusive=True):
             return _file_all(store, file, admitted)
+
+
+def is_imported(store: EvidenceStore, path: Path) -> bool:
+    """Whether every record that the bundle declares is here: an import would change nothing. Raises BundleRefused."""
+    with _opened(path) as file:
+        declaration, _ = read_declaration(file, path.stat().st_size)
+    return all(store.has_record(member.sha256) for member in declaration.members if member.kind)
 
 
 def verify_bundle(path: Path) -> Declaration:

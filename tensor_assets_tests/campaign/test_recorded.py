@@ -8,6 +8,7 @@ from tensor_assets.campaign import publish
 from tensor_assets.campaign.recorded import import_recorded
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
+from tensor_assets.evidence.transfer import import_bundle, is_imported
 from tensor_assets.evidence.verification import verify
 from tensor_assets.records import CaptureRecord
 from tensor_assets.settings import ROOT
@@ -22,9 +23,10 @@ def test_a_recorded_campaign_verifies(bundle):
 
 
 def test_the_h200_captures_are_what_they_say(space: Workspace):
-    assert import_recorded(space)
+    (bundle,) = import_recorded(space)
+    assert is_imported(space.store, bundle)
     before = {record_id for record_id, _ in space.store.records(history=True)}
-    import_recorded(space)
+    import_bundle(space.store, bundle)
     assert {record_id for record_id, _ in space.store.records(history=True)} == before
     captures = [record for _, record in PublicView(space.store).records(CaptureRecord)]
     assert {capture.key.target for capture in captures} == {"NVIDIA H200"}

@@ -31,6 +31,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "TENSOR_ASSETS_STORE": str(tmp_path / "store"),
         "TENSOR_ASSETS_SITE": str(tmp_path / "site" / "build"),
         "TENSOR_ASSETS_ADAPTERS": str(tmp_path / "adapters"),
+        "TENSOR_ASSETS_RECORDED": str(tmp_path / "none"),  # what a recorded campaign adds is tested on its own
+        "TENSOR_ASSETS_LEASE": str(tmp_path / "lease"),  # other tests may time something on this host meanwhile
     }
 
 

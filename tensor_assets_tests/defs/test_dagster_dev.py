@@ -100,16 +100,20 @@ class Dagster:
         raise AssertionError(f"run {run} did not end in {deadline} s")
 
     def stop(self) -> list[int]:
-        """SIGINT, as Ctrl-C gives it; returns who of its session was still there a while later, having ended them."""
+        """SIGINT, as Ctrl-C gives it; returns who of its session was still there half a minute later, and ends them."""
         self.process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
-        time.sleep(2)
-        left = [p.pid for p in psutil.process_iter() if _session(p.pid) == self.process.pid]
+        end = time.monotonic() + 30  # the code server finishes its shutdown after its parent has gone
+        while (left := self._members()) and time.monotonic() < end:
+            time.sleep(0.5)
         if left:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.log.close()
         return left
+
+    def _members(self) -> list[int]:
+        return [p.pid for p in psutil.process_iter() if _session(p.pid) == self.process.pid]
 
 
 def _session(pid: int) -> int | None:
