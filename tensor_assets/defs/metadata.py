@@ -36,24 +36,34 @@ def fixtures_metadata(stored: Stored[FixtureRecord]) -> Metadata:
         )
         for fixture in stored.record.fixtures
     ]
-    return {
-        **_head(stored.id, stored.record.key, stored.record.outcome, reused=stored.reused),
-        "question": dg.MetadataValue.text(stored.record.question),
-        "fixtures": _table(rows),
-    }
+    return _framed(
+        stored.id,
+        stored.record.key,
+        stored.record.outcome,
+        stored.reused,
+        {
+            "question": dg.MetadataValue.text(stored.record.question),
+            "fixtures": _table(rows),
+        },
+    )
 
 
 def environment_metadata(stored: Stored[EnvironmentRecord]) -> Metadata:
     record = stored.record
     tools = [dg.TableRecord({"tool": name, "version": text}) for name, text in record.toolchain.items()]
     packages = [dg.TableRecord({"package": name, "version": text}) for name, text in record.freeze.items()]
-    return {
-        **_head(stored.id, record.key, record.outcome, reused=stored.reused),
-        "version": dg.MetadataValue.text(record.version or "–"),
-        "python": dg.MetadataValue.text(record.python or "–"),
-        **({"toolchain": _table(tools)} if tools else {}),
-        **({"packages": _table(packages)} if packages else {}),
-    }
+    return _framed(
+        stored.id,
+        record.key,
+        record.outcome,
+        stored.reused,
+        {
+            "version": dg.MetadataValue.text(record.version or "–"),
+            "python": dg.MetadataValue.text(record.python or "–"),
+            **({"toolchain": _table(tools)} if tools else {}),
+            **({"packages": _table(packages)} if packages else {}),
+        },
+    )
 
 
 def semantic_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
@@ -73,11 +83,16 @@ def semantic_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
         if file.stage in stages
     ]
     graph = default.record.capture.graph if default.record.capture else None
-    return {
-        **_head(default.id, default.record.key, default.record.outcome, reused=default.reused),
-        **({"stages": _table(rows)} if rows else {}),
-        **({"semantic graph": dg.MetadataValue.md(_graph_text(graph))} if graph else {}),
-    }
+    return _framed(
+        default.id,
+        default.record.key,
+        default.record.outcome,
+        default.reused,
+        {
+            **({"stages": _table(rows)} if rows else {}),
+            **({"semantic graph": dg.MetadataValue.md(_graph_text(graph))} if graph else {}),
+        },
+    )
 
 
 def plan_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
@@ -100,13 +115,18 @@ def plan_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
         )
         for capture in captures
     ]
-    return {
-        **_head(default.id, record.key, record.outcome, reused=default.reused),
-        "device": dg.MetadataValue.text(record.device or "–"),
-        **({"fingerprint": dg.MetadataValue.text(record.fingerprint)} if record.fingerprint else {}),
-        **({"kernels": _table(kernels)} if kernels else {}),
-        "variants": _table(variants),
-    }
+    return _framed(
+        default.id,
+        record.key,
+        record.outcome,
+        default.reused,
+        {
+            "device": dg.MetadataValue.text(record.device or "–"),
+            **({"fingerprint": dg.MetadataValue.text(record.fingerprint)} if record.fingerprint else {}),
+            **({"kernels": _table(kernels)} if kernels else {}),
+            "variants": _table(variants),
+        },
+    )
 
 
 def session_metadata(stored: Stored[SessionRecord]) -> Metadata:
@@ -124,14 +144,19 @@ def session_metadata(stored: Stored[SessionRecord]) -> Metadata:
         )
         for process in record.processes
     ]
-    return {
-        **_head(stored.id, record.key, record.outcome, reused=stored.reused),
-        "device": dg.MetadataValue.text(record.allocation.device),
-        "allocation": dg.MetadataValue.text(record.allocation.id),
-        "blocks": dg.MetadataValue.int(len(record.blocks)),
-        "seed": dg.MetadataValue.int(record.seed),
-        **({"processes": _table(rows)} if rows else {}),
-    }
+    return _framed(
+        stored.id,
+        record.key,
+        record.outcome,
+        stored.reused,
+        {
+            "device": dg.MetadataValue.text(record.allocation.device),
+            "allocation": dg.MetadataValue.text(record.allocation.id),
+            "blocks": dg.MetadataValue.int(len(record.blocks)),
+            "seed": dg.MetadataValue.int(record.seed),
+            **({"processes": _table(rows)} if rows else {}),
+        },
+    )
 
 
 def benchmark_metadata(benchmarks: Sequence[Stored[BenchmarkRecord]], latency: str) -> Metadata:
@@ -150,11 +175,16 @@ def benchmark_metadata(benchmarks: Sequence[Stored[BenchmarkRecord]], latency: s
         for stored in benchmarks
         for timing in stored.record.timings
     ]
-    return {
-        **_head(default.id, default.record.key, default.record.outcome, reused=default.reused),
-        **({"timings": _table(rows)} if rows else {}),
-        **({"latency": dg.MetadataValue.md(latency)} if latency else {}),
-    }
+    return _framed(
+        default.id,
+        default.record.key,
+        default.record.outcome,
+        default.reused,
+        {
+            **({"timings": _table(rows)} if rows else {}),
+            **({"latency": dg.MetadataValue.md(latency)} if latency else {}),
+        },
+    )
 
 
 def tables_metadata(tables: Mapping[str, int]) -> Metadata:
@@ -168,11 +198,13 @@ def files_metadata(files: Sequence[Path]) -> Metadata:
     }
 
 
-def _head(record_id: str, key: Key, outcome: Outcome, *, reused: bool) -> Metadata:
+def _framed(record_id: str, key: Key, outcome: Outcome, reused: bool, told: Metadata) -> Metadata:
+    """The outcome first, then what there is to tell, then where it is filed."""
     filed = {field: value for field in key.__struct_fields__ if (value := getattr(key, field))}
     return {
         "outcome": dg.MetadataValue.text(f"{outcome.status}: {outcome.reason}" if outcome.reason else outcome.status),
         **({"remedy": dg.MetadataValue.text(outcome.remedy)} if outcome.remedy else {}),
+        **told,
         "record": dg.MetadataValue.text(f"sha256:{record_id}"),
         "key": dg.MetadataValue.json(filed),
         "reused": dg.MetadataValue.bool(reused),
