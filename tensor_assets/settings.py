@@ -23,7 +23,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workloads: tuple[Path, ...]
     adapters: Path
     site: Path  # the built site
-    recorded: Path  # bundles that every report takes in
+    recorded: Path = ROOT / "fixtures" / "recorded"  # bundles that every report takes in
     target: str = "cpu"
     packed: Path | None = None  # environments brought along, for a host on which nothing can be installed
 
