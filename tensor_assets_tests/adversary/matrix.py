@@ -16,6 +16,8 @@ from tensor_assets.contract.fixtures import BuiltFixture, build_fixtures
 from tensor_assets.contract.manifest import Manifest, load_workloads
 from tensor_assets.contract.rows import COLUMNS, ROWS, Entangled, take
 from tensor_assets.contract.shapes import Shapes, load_shapes
+from tensor_assets.contract.violations import Violation, violations
+from tensor_assets.records import Admission
 from tensor_assets_tests.adversary.compiler.adapter import RIGHT
 from tensor_assets_tests.adversary.suspects import SUSPECTS, Suspect
 from tensor_assets_tests.adversary.trials import tried
@@ -85,7 +87,26 @@ def _found(suspect: Suspect, tools: Bench) -> tuple[Finding, str]:
         return ("equivalent", proof) if admission.admitted else ("rejected", f"{admission.reason}, although {proof}")
     if admission.admitted:
         return "admitted", admission.reason
-    return ("caught" if suspect.named(admission) else "misnamed"), admission.reason
+    named = suspect.named(admission) or _one_answer(suspect, tools, admission)
+    return ("caught" if named else "misnamed"), admission.reason
+
+
+def _one_answer(suspect: Suspect, tools: Bench, admission: Admission) -> bool:
+    """Whether the violation that was named answers every exact fixture as the right one does: no answer tells them
+    apart."""
+    known = violations(tools.program)
+    meant = [violation for violation in known if any(words in violation.name for words in suspect.boundary)]
+    named = [violation for violation in known if admission.boundary.partition(":")[0] == violation.name]
+    return any(_same(tools, one, other) for one in meant for other in named)
+
+
+def _same(tools: Bench, one: Violation, other: Violation) -> bool:
+    for fixture in tools.fixtures:
+        if fixture.exact:
+            answers = [violation.outputs(tools.program, fixture.inputs) for violation in (one, other)]
+            if any(not np.array_equal(answers[0][name], answers[1][name], equal_nan=True) for name in answers[0]):
+                return False
+    return True
 
 
 def _corner(program: Program, fixtures: Sequence[BuiltFixture]) -> Bench:
