@@ -104,7 +104,7 @@ class Dagster:
         self.process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
-        end = time.monotonic() + 30  # the code server finishes its shutdown after its parent has gone
+        end = time.monotonic() + 120  # the code server finishes its shutdown after its parent has gone
         while (left := self._members()) and time.monotonic() < end:
             time.sleep(0.5)
         if left:
