@@ -1,0 +1,67 @@
+"""The records: what the store keeps and everything downstream reads. One schema, versioned.
+
+A record is immutable. It is filed under its key; large things (native text, arrays, samples) are evidence that it
+names by SHA-256.
+"""
+
+from tensor_assets.records.base import SCHEMA, STATUSES, Evidence, Key, Outcome, Provenance, Status
+from tensor_assets.records.measure import (
+    Allocation,
+    BenchmarkRecord,
+    Block,
+    Comparison,
+    DeviceState,
+    Process,
+    Series,
+    SessionRecord,
+    Timing,
+)
+from tensor_assets.records.prepare import Bound, EnvironmentRecord, Fixture, FixtureRecord
+from tensor_assets.records.profile import CampaignRecord, EffortRecord, KernelProfile, Phase, ProfileRecord, Roof, Trial
+from tensor_assets.records.understand import Admission, CaptureRecord, StageFile, Verdict
+
+Record = (
+    FixtureRecord
+    | EnvironmentRecord
+    | CaptureRecord
+    | SessionRecord
+    | BenchmarkRecord
+    | ProfileRecord
+    | EffortRecord
+    | CampaignRecord
+)
+
+__all__ = [
+    "SCHEMA",
+    "STATUSES",
+    "Admission",
+    "Allocation",
+    "BenchmarkRecord",
+    "Block",
+    "Bound",
+    "CampaignRecord",
+    "CaptureRecord",
+    "Comparison",
+    "DeviceState",
+    "EffortRecord",
+    "EnvironmentRecord",
+    "Evidence",
+    "Fixture",
+    "FixtureRecord",
+    "KernelProfile",
+    "Key",
+    "Outcome",
+    "Phase",
+    "Process",
+    "ProfileRecord",
+    "Provenance",
+    "Record",
+    "Roof",
+    "Series",
+    "SessionRecord",
+    "StageFile",
+    "Status",
+    "Timing",
+    "Trial",
+    "Verdict",
+]
