@@ -17,7 +17,7 @@ help:
 	@grep -E '^[a-z0-9_-]+:.*#' $(MAKEFILE_LIST) | sed -E 's/:.*#/\t/' | expand -t 16
 
 report: ; @.ci/setup runtime && $(RUN) report $(foreach w,$(WORKLOAD),--workload $(w)) --target $(TARGET) $(if $(SHAPE),--shape $(SHAPE)) $(foreach c,$(COMPILER),--compiler $(c)) # materialize WORKLOAD (default weight_view) for every compiler, build the site
-test: ; @.ci/setup test && $(BIN)/python -m pytest $(PYTEST) # set up what the tests need, run them all
+test: ; @.ci/setup test && $(if $(PYTEST),$(BIN)/python -m pytest $(PYTEST),.ci/test all) # set up what the tests need, run them all
 check: ; @.ci/setup test && .ci/check # lint, format, types, fast tests
 ui: ; @.ci/setup runtime && $(RUN) ui --port $(PORT) # Dagster's UI on 127.0.0.1:PORT with the same assets
 format: ; @.ci/setup test && $(BIN)/ruff format . && $(BIN)/ruff check --fix . # rewrite sources to the house style
