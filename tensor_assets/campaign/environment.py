@@ -43,11 +43,12 @@ def environment_record(space: Workspace, compiler: str, target: str = "", *, for
 
 
 def recorded_environment(space: Workspace, compiler: str, target: str) -> EnvironmentRecord | None:
-    """The newest record of the compiler's environment for ``target``; builds nothing."""
+    """The newest record of the compiler's environment of the accepted lock for ``target``; builds nothing."""
+    lock = space.adapter(compiler).lock_sha256
     records = [
         record
         for _, record in space.store.records(EnvironmentRecord)
-        if (record.key.compiler, record.key.target) == (compiler, target)
+        if (record.key.compiler, record.key.target, record.lock_sha256) == (compiler, target, lock)
     ]
     return max(records, key=lambda record: record.provenance.created, default=None)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from tensor_assets.contract.manifest import Manifest, load_workloads
 from tensor_assets.contract.shapes import Shapes, load_shapes
 from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.releases.accepted import with_accepted_lock
 from tensor_assets.sessions.allocation import device_of
 from tensor_assets.settings import Settings, load_settings
 from tensor_assets.workers.adapters import AdapterFolder, discover
@@ -48,7 +52,24 @@ class Workspace:
 
     @cached_property
     def adapters(self) -> dict[str, AdapterFolder]:
-        return discover(self.settings.adapters)
+        """Every compiler, each with the lock that is accepted now."""
+        found, cache = discover(self.settings.adapters), self.settings.cache
+        return {name: with_accepted_lock(self.store, adapter, cache) for name, adapter in found.items()}
+
+    def with_lock(self, compiler: str, lock: Path) -> Workspace:
+        """The same workspace with another lock for one compiler: what that captures is filed under its environment."""
+        other = Workspace(self.settings)
+        other.store, other.workloads, other.shapes = self.store, self.workloads, self.shapes
+        adapter = msgspec.structs.replace(self.adapter(compiler), other_lock=lock)
+        other.adapters = {**self.adapters, compiler: adapter}
+        return other
+
+    def look_again(self, compiler: str) -> None:
+        """After a decision on a release: which lock is accepted is asked anew."""
+        adapter = discover(self.settings.adapters)[compiler]
+        self.adapters[compiler] = with_accepted_lock(self.store, adapter, self.settings.cache)
+        for place in [place for place in self.environments if place[0] == compiler]:
+            del self.environments[place]
 
     def workload(self, name: str) -> Manifest:
         """The manifest called ``name``; SettingsError lists what there is."""

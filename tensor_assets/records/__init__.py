@@ -18,6 +18,16 @@ from tensor_assets.records.measure import (
 )
 from tensor_assets.records.prepare import Bound, EnvironmentRecord, Fixture, FixtureRecord
 from tensor_assets.records.profile import CampaignRecord, EffortRecord, KernelProfile, Phase, ProfileRecord, Roof, Trial
+from tensor_assets.records.releases import (
+    CellChange,
+    ChangesRecord,
+    DecisionRecord,
+    LaunchChange,
+    ReleaseRecord,
+    SpeedChange,
+    StageChange,
+    TrialRecord,
+)
 from tensor_assets.records.understand import Admission, CaptureRecord, StageFile, Verdict
 
 Record = (
@@ -29,6 +39,10 @@ Record = (
     | ProfileRecord
     | EffortRecord
     | CampaignRecord
+    | ReleaseRecord
+    | TrialRecord
+    | DecisionRecord
+    | ChangesRecord
 )
 
 __all__ = [
@@ -41,7 +55,10 @@ __all__ = [
     "Bound",
     "CampaignRecord",
     "CaptureRecord",
+    "CellChange",
+    "ChangesRecord",
     "Comparison",
+    "DecisionRecord",
     "DeviceState",
     "EffortRecord",
     "EnvironmentRecord",
@@ -50,18 +67,23 @@ __all__ = [
     "FixtureRecord",
     "KernelProfile",
     "Key",
+    "LaunchChange",
     "Outcome",
     "Phase",
     "Process",
     "ProfileRecord",
     "Provenance",
     "Record",
+    "ReleaseRecord",
     "Roof",
     "Series",
     "SessionRecord",
+    "SpeedChange",
+    "StageChange",
     "StageFile",
     "Status",
     "Timing",
     "Trial",
+    "TrialRecord",
     "Verdict",
 ]

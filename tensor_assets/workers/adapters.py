@@ -55,14 +55,23 @@ class AdapterFolder(msgspec.Struct, frozen=True, kw_only=True):
     worker_version: str = ""  # the one version such an executable must report; empty for any
     import_variable: str = ""  # environment variable that names a capture made elsewhere, where the adapter reads such
     variables: dict[str, str] = {}  # set for every worker of this compiler
+    other_lock: Path | None = None  # in place of the folder's own: an accepted release, or one on trial
 
     @property
-    def lock(self) -> Path:
+    def own_lock(self) -> Path:
         return self.path / "requirements.lock"
 
     @property
+    def lock(self) -> Path:
+        return self.other_lock or self.own_lock
+
+    @property
     def lock_sha256(self) -> str:
-        return hashlib.sha256(self.lock.read_bytes()).hexdigest()
+        return lock_hash(self.lock)
+
+
+def lock_hash(lock: Path) -> str:
+    return hashlib.sha256(lock.read_bytes()).hexdigest()
 
 
 def discover(folder: Path) -> dict[str, AdapterFolder]:

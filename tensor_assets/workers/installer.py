@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -29,19 +29,29 @@ class _Distribution(msgspec.Struct):
 
 def new_environment(root: Path, log: Path) -> Path:
     """An empty virtual environment of this process's base interpreter at ``root``; its python. Raises InstallFailed."""
-    _uv(["venv", "--python", base_python(), str(root)], log)
+    ask_uv(["venv", "--python", base_python(), str(root)], log)
     return root / "bin" / "python"
 
 
 def install(python: Path, lock: Path, log: Path) -> None:
     """Exactly what ``lock`` says, every file checked against its hash. Raises InstallFailed."""
-    _uv(["pip", "sync", "--require-hashes", "--python", str(python), str(lock)], log)
+    ask_uv(["pip", "sync", "--require-hashes", "--python", str(python), str(lock)], log)
 
 
 def freeze(python: Path, log: Path) -> dict[str, str]:
     """Distribution → version of everything installed. Raises InstallFailed."""
-    listed = _uv(["pip", "list", "--format", "json", "--python", str(python)], log)
+    listed = ask_uv(["pip", "list", "--format", "json", "--python", str(python)], log)
     return {found.name: found.version for found in msgspec.json.decode(listed, type=list[_Distribution])}
+
+
+def resolve(requirements: Path, lock: Path, log: Path, options: Sequence[str] = ()) -> None:
+    """Write what ``requirements`` needs into ``lock``, every file with its hash, no index address in it.
+
+    What ``lock`` holds already is kept wherever it still fits, except as ``options`` of ``uv pip compile`` say. Raises
+    InstallFailed.
+    """
+    command = ["pip", "compile", "--quiet", "--no-header", "--no-annotate", "--generate-hashes", *options]
+    ask_uv([*command, str(requirements), "--output-file", str(lock)], log)
 
 
 def base_python() -> str:
@@ -49,18 +59,25 @@ def base_python() -> str:
     return str(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def _uv(arguments: list[str], log: Path) -> bytes:
-    """Run uv; stderr goes to ``log``, stdout is returned."""
+def ask_uv(arguments: Sequence[str], log: Path, *, stdin: bytes = b"", seconds: float | None = None) -> bytes:
+    """Run uv, with the package index that it is configured for; stderr goes to ``log``, stdout is returned.
+
+    Raises InstallFailed, also where there was no end after ``seconds``.
+    """
     with log.open("ab") as file:
         file.write(f"$ uv {' '.join(arguments)}\n".encode())
         file.flush()
-        done = subprocess.run(
-            [uv.find_uv_bin(), *arguments],
-            env=_variables(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=file,
-        )
+        try:
+            done = subprocess.run(
+                [uv.find_uv_bin(), *arguments],
+                env=_variables(),
+                input=stdin,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                timeout=seconds,
+            )
+        except subprocess.TimeoutExpired:
+            raise InstallFailed(f"no answer within {seconds:.0f} s", log) from None
     if done.returncode:
         raise InstallFailed(_explanation(log), log)
     return done.stdout
