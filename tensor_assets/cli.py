@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tensor_assets.commands import campaign, evidence, report, ui, workload
+from tensor_assets.commands import campaign, doctor, environment, evidence, report, ui, workload
 from tensor_assets.errors import TensorAssetsError
 
 
@@ -18,6 +18,8 @@ def cli() -> None:
 for command in (
     report.report,
     ui.ui,
+    doctor.doctor,
+    environment.environment,
     workload.workload,
     campaign.campaign,
     evidence.verify,

@@ -77,6 +77,12 @@ def environment_folder(adapter: AdapterFolder, environments: Path) -> Path:
     return environments / f"{adapter.lock_sha256[:16]}-py{platform.python_version()}"
 
 
+def built_environment(root: Path) -> dict[str, str] | None:
+    """What is installed in the environment at ``root``; None where its build has not ended. Builds nothing."""
+    found = _complete(root)
+    return None if found is None else found.freeze
+
+
 def _packed(adapter: AdapterFolder, packed: Path, tools: Tools) -> Environment | Outcome:
     """An environment that was brought along; see packed.py."""
     path = packed_path(adapter, packed)

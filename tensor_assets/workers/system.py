@@ -22,6 +22,16 @@ class Tools(NamedTuple):
     variables: dict[str, str]  # environment variable → the command that was found
 
 
+def missing_tools(adapter: AdapterFolder, target: str) -> list[Outcome]:
+    """What ``adapter`` needs for ``target`` and this system does not have now; installs nothing."""
+    wanted = [tool for tool in adapter.system if not tool.targets or target in tool.targets]
+    return [
+        _missing(tool, _hindrance() or "the first run that needs it installs it")
+        for tool in wanted
+        if _find(tool) is None
+    ]
+
+
 def find_tools(adapter: AdapterFolder, target: str, cache: Path, progress: Progress) -> Tools | Outcome:
     """Every tool that ``adapter`` needs for ``target``; the first that is missing makes the compiler unavailable."""
     versions, variables = {}, {}

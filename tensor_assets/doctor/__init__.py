@@ -1,0 +1,1 @@
+"""The whole deployment looked at before anything runs. Nothing is built, started or left behind."""

@@ -1,0 +1,87 @@
+"""Dagster's instance as its dagster.yaml describes it: every component is made, in a folder that is thrown away."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tensor_assets.doctor.findings import Finding, fail, first_line, ok, warn
+from tensor_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from dagster._core.instance.ref import InstanceRef
+
+COMPONENTS = ("storage", "run_coordinator", "compute_log_manager", "scheduler")
+EXTRAS = {"dagster_ray": "ray", "dagster_k8s": "k8s", "dagster_docker": "docker", "dagster_postgres": "k8s"}
+
+
+class Home(NamedTuple):
+    """Where the instance lives, and the folder whose dagster.yaml it will run with."""
+
+    folder: Path
+    config: Path
+
+
+def home_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Home:
+    """A home of one's own keeps its dagster.yaml; the checkout's own takes the checkout's with every command."""
+    own = settings.root / ".dagster"
+    folder = Path(environ.get("DAGSTER_HOME") or own)
+    return Home(folder, folder if folder != own and (folder / "dagster.yaml").is_file() else settings.root)
+
+
+def check_instance(home: Home) -> Iterator[Finding]:
+    """The file, each component it configures, run monitoring. Connects to a database where one is configured."""
+    source = home.config / "dagster.yaml"
+    with tempfile.TemporaryDirectory(prefix="tensor-assets-doctor-") as scratch:
+        try:
+            ref = _read(home.config, scratch)
+        except Exception as error:  # YAML's, Dagster's or a custom class's own, all of them mean: this file is wrong
+            yield fail("instance", f"{source}: {first_line(error)}", f"mend {source}")
+            return
+        yield ok("instance", f"{source}{'' if home.config == home.folder else f', for {home.folder}'}")
+        for component in COMPONENTS:
+            yield _made(ref, component, source)
+    yield from check_monitoring(ref.settings, source)
+
+
+def check_monitoring(settings: Mapping[str, Any], source: Path) -> Iterator[Finding]:
+    """Without monitoring, a run whose process was killed stays "started" for ever."""
+    monitoring = settings.get("run_monitoring") or {}
+    if not monitoring.get("enabled"):
+        yield warn(
+            "run monitoring", f"off: a killed run stays STARTED for ever ({source})", "run_monitoring: {enabled: true}"
+        )
+    elif monitoring.get("max_resume_run_attempts"):
+        yield fail(
+            "run monitoring",
+            f"{source} resumes runs: a resumed one could land on another GPU",
+            "run_monitoring: {enabled: true, max_resume_run_attempts: 0}",
+        )
+    else:
+        yield ok("run monitoring", "on, and no run is resumed")
+
+
+def install_command(error: object) -> str:
+    """What installs the engine whose module an error names, or ""."""
+    said = str(error)
+    return ".ci/setup engines" if any(module in said for module in EXTRAS) else ""
+
+
+def _read(config: Path, scratch: str) -> InstanceRef:
+    from dagster._core.instance.ref import InstanceRef
+
+    return InstanceRef.from_dir(scratch, config_dir=str(config))
+
+
+def _made(ref: InstanceRef, component: str, source: Path) -> Finding:
+    subject = f"instance {component.replace('_', ' ')}"
+    try:
+        made = getattr(ref, component)
+    except Exception as error:  # a component's own: wrong config, missing module, a database that does not answer
+        return fail(
+            subject, f"{source}: {first_line(error)}", install_command(error) or f"mend {component} in {source}"
+        )
+    return ok(subject, type(made).__name__)
