@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tensor_assets.commands import campaign, doctor, environment, evidence, report, ui, workload
+from tensor_assets.commands import alerts, campaign, doctor, environment, evidence, report, ui, workload
 from tensor_assets.errors import TensorAssetsError
 
 
@@ -22,6 +22,7 @@ for command in (
     environment.environment,
     workload.workload,
     campaign.campaign,
+    alerts.alerts,
     evidence.verify,
     evidence.export,
     evidence.import_,

@@ -2,12 +2,13 @@
 
 import dagster as dg
 
-from tensor_assets.defs import jobs, measure, prepare, report, understand
+from tensor_assets.defs import history, jobs, measure, prepare, report, understand
 from tensor_assets.defs.resources import WorkspaceResource
 
 defs = dg.Definitions(
     assets=[*prepare.ASSETS, *understand.ASSETS, *measure.ASSETS, *report.ASSETS],
     jobs=jobs.JOBS,
+    sensors=[*history.SENSORS],
     resources={"workspace": WorkspaceResource()},
     # A worker is a fresh process anyway: 0.1 s a step here, 3.9 s with the multiprocess executor.
     executor=dg.in_process_executor,

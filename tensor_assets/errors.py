@@ -14,6 +14,7 @@ TensorAssetsError
 ├── EvidencePrivate      a file or record is not for publication
 ├── RecordRefused        a record cannot be kept or read: a NaN, a schema this version does not know
 ├── BundleRefused        a bundle is not what it says, nothing was imported
+├── AlertNotTold         the command that passes alerts on failed: it is tried again at the next tick
 ├── SiteBroken           the site would be incomplete: a build error, or an address that leads nowhere
 └── StoreUnwritable      the store, cache or site folder cannot be written
 """
@@ -84,4 +85,8 @@ class StoreUnwritable(TensorAssetsError):
 
 
 class SiteBroken(TensorAssetsError):
+    pass
+
+
+class AlertNotTold(TensorAssetsError):
     pass

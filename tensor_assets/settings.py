@@ -25,6 +25,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     site: Path  # the built site
     recorded: Path = ROOT / "fixtures" / "recorded"  # bundles that every report takes in
     target: str = "cpu"
+    alert_command: str = ""  # gets each alert as JSON on its standard input
+    site_url: str = ""  # where readers find the site, for feeds whose readers want whole addresses
     packed: Path | None = None  # environments brought along, for a host on which nothing can be installed
 
     @property
@@ -38,7 +40,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,RECORDED,TARGET,PACKED}``.
+    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,RECORDED,TARGET,PACKED,
+    ALERT_COMMAND,SITE_URL}``.
 
     Defaults lie in the checkout, and in the user's cache folder.
 
@@ -55,6 +58,8 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         site=Path(environ.get("TENSOR_ASSETS_SITE") or ROOT / "site" / "build"),
         recorded=Path(environ.get("TENSOR_ASSETS_RECORDED") or ROOT / "fixtures" / "recorded"),
         target=environ.get("TENSOR_ASSETS_TARGET") or "cpu",
+        alert_command=environ.get("TENSOR_ASSETS_ALERT_COMMAND", ""),
+        site_url=environ.get("TENSOR_ASSETS_SITE_URL", "").rstrip("/"),
         packed=Path(environ["TENSOR_ASSETS_PACKED"]).resolve() if environ.get("TENSOR_ASSETS_PACKED") else None,
     )
 

@@ -4,6 +4,12 @@ import dagster as dg
 
 from tensor_assets.partitions import CELLS, WORKLOADS
 
+BUILD_SITE = dg.define_asset_job(
+    "build_site",
+    dg.AssetSelection.groups("report"),
+    description="Tables, charts, pages and the site from the records in the store.",
+)
+
 JOBS = [
     dg.define_asset_job(
         "capture_cells",
@@ -17,9 +23,5 @@ JOBS = [
         partitions_def=WORKLOADS,
         description="Time every admitted configuration of one workload in one session.",
     ),
-    dg.define_asset_job(
-        "build_site",
-        dg.AssetSelection.groups("report"),
-        description="Tables, charts, pages and the site from the records in the store.",
-    ),
+    BUILD_SITE,
 ]

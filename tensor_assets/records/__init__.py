@@ -5,6 +5,7 @@ names by SHA-256.
 """
 
 from tensor_assets.records.base import SCHEMA, STATUSES, Evidence, Key, Outcome, Provenance, Status
+from tensor_assets.records.history import AlertRecord, NoticeRecord
 from tensor_assets.records.measure import (
     Allocation,
     BenchmarkRecord,
@@ -43,12 +44,15 @@ Record = (
     | TrialRecord
     | DecisionRecord
     | ChangesRecord
+    | AlertRecord
+    | NoticeRecord
 )
 
 __all__ = [
     "SCHEMA",
     "STATUSES",
     "Admission",
+    "AlertRecord",
     "Allocation",
     "BenchmarkRecord",
     "Block",
@@ -68,6 +72,7 @@ __all__ = [
     "KernelProfile",
     "Key",
     "LaunchChange",
+    "NoticeRecord",
     "Outcome",
     "Phase",
     "Process",

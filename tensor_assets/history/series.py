@@ -1,0 +1,193 @@
+"""Every record of a configuration in the order they were made, as series that can be compared with themselves.
+
+A series ends where its method, driver or device ends: what follows is another measurement, and is drawn apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from tensor_assets.history.steps import Change, changes
+from tensor_assets.history.watching import MOVES
+from tensor_assets.records import BenchmarkRecord, CaptureRecord, EnvironmentRecord, Key, Record, Timing
+
+R = TypeVar("R", bound=Record)
+
+# What says something of the compiler. A cell that is unavailable or blocked says something of the host it ran on.
+TELLING = ("ok", "rejected", "unsupported", "crashed", "censored")
+# Standard deviation of the median of a few normal values, of one value's; beyond, sqrt(pi / 2n).
+_MEDIAN_SPREAD = {1: 1.0, 2: 0.707, 3: 0.670, 4: 0.546, 5: 0.536}
+# Where no record states its A/A noise: the largest that was measured on one core.
+UNKNOWN_NOISE = 0.017
+# A drift is the compiler's only if its code changed again and again meanwhile.
+CAUSES_OF_DRIFT = 3
+
+
+class History(Protocol):
+    """Where series come from: ``evidence.public.PublicView``, with every record it ever held."""
+
+    def records(self, record_type: type[R], *, history: bool = False) -> Iterator[tuple[str, R]]: ...
+
+
+class Place(NamedTuple):
+    """What a series is of, whichever environment made it."""
+
+    workload: str
+    shape: str
+    compiler: str
+    variant: str
+    target: str
+    patch: str = ""
+
+    @classmethod
+    def of(cls, key: Key) -> Place:
+        return cls(key.workload, key.shape, key.compiler, key.variant, key.target, key.patch)
+
+    @property
+    def title(self) -> str:
+        return f"{self.workload} × {self.compiler} ({self.variant}, {self.target}, {self.shape})"
+
+
+class Conditions(NamedTuple):
+    """What must not change within a series."""
+
+    method: str
+    driver: str
+    device: str
+
+    def differences(self, earlier: Conditions) -> str:
+        """Which of them did, in words."""
+        names = [name for name, mine, its in zip(self._fields, self, earlier, strict=True) if mine != its]
+        return " and ".join(f"another {name}" for name in names)
+
+
+class Point(NamedTuple):
+    """One record's time."""
+
+    record: str  # id
+    created: str
+    median_ns: float
+    deviation: float  # of the log of the median, by A/A
+    fingerprint: str
+    environment: str
+    version: str
+
+
+class Series(msgspec.Struct, frozen=True, dict=True):
+    """Points under one set of conditions, oldest first. ``reset``: what sets it apart from the series before it."""
+
+    conditions: Conditions
+    points: tuple[Point, ...]
+    reset: str = ""
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Every step and drift, however small."""
+        logs = [math.log(point.median_ns) for point in self.points]
+        deviations = sorted(point.deviation for point in self.points)
+        return changes(logs, deviations[len(deviations) // 2])
+
+    def cause(self, change: Change, clock: str) -> int | None:
+        """The point whose code is another than the one before it, and that ``change`` came with; None if there is none.
+
+        The code is the plan's fingerprint; on the host clock, whose time the compiler's runtime shares, anything of the
+        environment. The same code that takes another time is the host's doing, and no alert.
+        """
+        codes = [self._code(point, clock) for point in self.points]
+        new = [place for place in range(1, len(codes)) if codes[place] != codes[place - 1]]
+        if change.kind == "drift":
+            within = [place for place in new if change.at <= place < change.until]
+            return within[0] if len(within) >= CAUSES_OF_DRIFT else None
+        near = [place for place in new if abs(place - change.at) <= MOVES]
+        return min(near, key=lambda place: abs(place - change.at), default=None)
+
+    @staticmethod
+    def _code(point: Point, clock: str) -> tuple[str, ...]:
+        return (point.fingerprint, point.environment) if clock == "host" else (point.fingerprint,)
+
+
+class Track(msgspec.Struct, frozen=True):
+    """All series of one place and axis, in the order they began."""
+
+    place: Place
+    axis: str  # clock/cache/data
+    series: tuple[Series, ...]
+
+    @property
+    def clock(self) -> str:
+        return self.axis.partition("/")[0]
+
+
+class Transition(NamedTuple):
+    """A cell's outcome became another, judged by one method."""
+
+    place: Place
+    before: tuple[str, CaptureRecord]
+    after: tuple[str, CaptureRecord]
+
+
+def tracks(store: History) -> list[Track]:
+    """Every timed configuration, by every clock, cache state and data."""
+    versions = _versions(store)
+    points: dict[tuple[Place, str], dict[Conditions, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    for record_id, record in store.records(BenchmarkRecord, history=True):
+        for timing in record.timings:
+            if timing.median_ns is not None and timing.series and record.allocation is not None:
+                where = Place.of(record.key), f"{timing.clock}/{timing.cache}/{timing.data}"
+                conditions = Conditions(record.key.method, record.allocation.driver, record.allocation.device)
+                points[where][conditions].append(_point(record_id, record, timing, versions))
+    return [Track(place, axis, _series(found)) for (place, axis), found in sorted(points.items())]
+
+
+def transitions(store: History) -> list[Transition]:
+    """Every change of outcome between one capture and the next of the same place and method, oldest first."""
+    captures: dict[tuple[Place, str], list[tuple[str, CaptureRecord]]] = defaultdict(list)
+    for record_id, record in store.records(CaptureRecord, history=True):
+        if record.outcome.status in TELLING:
+            captures[Place.of(record.key), record.key.method].append((record_id, record))
+    found = []
+    for (place, _), own in sorted(captures.items()):
+        own.sort(key=lambda pair: pair[1].provenance.created)
+        found += [Transition(place, one, other) for one, other in pairwise(own) if _outcome(one) != _outcome(other)]
+    return sorted(found, key=lambda transition: transition.after[1].provenance.created)
+
+
+def _outcome(pair: tuple[str, CaptureRecord]) -> str:
+    return pair[1].outcome.status
+
+
+def _series(found: dict[Conditions, list[Point]]) -> tuple[Series, ...]:
+    began = sorted(found.items(), key=lambda pair: min(point.created for point in pair[1]))
+    made: list[Series] = []
+    for conditions, points in began:
+        reset = conditions.differences(made[-1].conditions) if made else ""
+        made.append(Series(conditions, tuple(sorted(points, key=lambda point: point.created)), reset))
+    return tuple(made)
+
+
+def _point(record_id: str, record: BenchmarkRecord, timing: Timing, versions: dict[tuple[str, str], str]) -> Point:
+    assert timing.median_ns is not None
+    count = len(timing.series)
+    spread = _MEDIAN_SPREAD.get(count, math.sqrt(math.pi / (2 * count)))
+    return Point(
+        record=record_id,
+        created=record.provenance.created,
+        median_ns=timing.median_ns,
+        deviation=(UNKNOWN_NOISE if timing.noise is None else timing.noise) * spread,
+        fingerprint=record.fingerprint,
+        environment=record.key.environment,
+        version=versions.get((record.key.compiler, record.key.environment), ""),
+    )
+
+
+def _versions(store: History) -> dict[tuple[str, str], str]:
+    """(compiler, environment hash) → the compiler's version."""
+    environments: Iterable[tuple[str, EnvironmentRecord]] = store.records(EnvironmentRecord, history=True)
+    return {(r.key.compiler, r.key.environment): r.version for _, r in environments if r.version}

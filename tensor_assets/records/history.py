@@ -1,0 +1,33 @@
+"""Records of what somebody was told: a change of state, and that the word was passed on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tensor_assets.records.base import RecordBase
+
+
+class AlertRecord(RecordBase, frozen=True, kw_only=True, tag="alert"):
+    """A change of state of one series, told once. Its key is the series' own; its parents are the evidence.
+
+    That it is in the store is the state: a change that is there already is not found again.
+    """
+
+    kind: Literal["outcome", "step", "drift"]
+    axis: str = ""  # "clock/cache/data" of a time, empty for an outcome
+    since: str  # when the first record of the new state was made, UTC
+    before: str  # id of the last record of the old state
+    after: str  # id of the first record of the new one
+    was: str
+    now: str
+    slower: bool | None = None  # of a time
+    ratio: float | None = None  # of the new level to the old one
+    interval: tuple[float, float] | None = None  # 95 % of the ratio
+    sentence: str
+
+
+class NoticeRecord(RecordBase, frozen=True, kw_only=True, tag="notice"):
+    """An alert was passed on: to a command that somebody configured, or to the log."""
+
+    alert: str  # record id
+    channel: str  # the command's program, or "log"

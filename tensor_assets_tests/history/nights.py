@@ -1,0 +1,123 @@
+"""A store with one benchmark a night, whose truth the test decides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from tensor_assets.evidence.identity import Identity
+from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.records import (
+    Allocation,
+    BenchmarkRecord,
+    CaptureRecord,
+    EnvironmentRecord,
+    Key,
+    Outcome,
+    Provenance,
+    Series,
+    Timing,
+)
+
+H200 = "NVIDIA H200"
+NOISE = 0.01
+FIRST = datetime(2026, 1, 1, 3, tzinfo=UTC)
+
+
+def empty_store(folder: Path) -> EvidenceStore:
+    return EvidenceStore(folder / "store", Identity())
+
+
+def logs(nights: int, seed: int = 0) -> np.ndarray:
+    return np.log(30_000.0) + np.random.default_rng(seed).normal(0, 0.005, nights)
+
+
+def night(number: int) -> str:
+    return (FIRST + timedelta(days=number)).isoformat(timespec="milliseconds")
+
+
+def put_nights(
+    store: EvidenceStore,
+    values: Sequence[float],
+    *,
+    first: int = 0,
+    versions: Sequence[str] = (),
+    compiler: str = "tinygrad",
+    method: str = "m1",
+    driver: str = "580.1",
+    device: str = H200,
+    clock: str = "device",
+) -> list[str]:
+    """One record for each log time; ``versions`` names each night's release, whose code differs from every other's."""
+    ids = []
+    for number, log in enumerate(values, first):
+        version = versions[number - first] if len(versions) else "1.0"
+        median = math.exp(log)
+        series = tuple(
+            Series(
+                process=index,
+                replicate=index,
+                samples=15,
+                median_ns=median,
+                p10_ns=median,
+                p90_ns=median,
+                interval_ns=(median, median),
+                drift=0.0,
+                drifted=False,
+            )
+            for index in range(3)
+        )
+        timing = Timing(
+            clock=clock, cache="warm", data="random", series=series, median_ns=median, noise=NOISE, noise_degrees=12
+        )
+        record = BenchmarkRecord(
+            key=_key(compiler, version, method),
+            outcome=Outcome(status="ok"),
+            provenance=Provenance(created=night(number)),
+            session="",
+            allocation=Allocation(id="a", device=device, device_uuid="GPU-1", driver=driver),
+            fingerprint=f"code of {version}",
+            timings=(timing,),
+        )
+        ids.append(store.put(record))
+    for version in dict.fromkeys(versions or ("1.0",)):
+        store.put(
+            EnvironmentRecord(
+                key=Key(compiler=compiler, target=H200, environment=f"environment of {version}"),
+                outcome=Outcome(status="ok"),
+                provenance=Provenance(created=night(first)),
+                python="3.11.7",
+                lock_sha256="0" * 64,
+                freeze={},
+                version=version,
+            )
+        )
+    return ids
+
+
+def put_capture(
+    store: EvidenceStore, number: int, status: str, *, version: str = "1.0", method: str = "m1", reason: str = ""
+) -> str:
+    record = CaptureRecord(
+        key=_key("tinygrad", version, method),
+        outcome=Outcome(status=status, reason=reason),
+        provenance=Provenance(created=night(number)),
+        version=version,
+    )
+    return store.put(record)
+
+
+def _key(compiler: str, version: str, method: str) -> Key:
+    return Key(
+        workload="weight_view",
+        shape="matrix",
+        compiler=compiler,
+        variant="default",
+        target=H200,
+        environment=f"environment of {version}",
+        method=method,
+    )
