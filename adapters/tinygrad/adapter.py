@@ -10,10 +10,16 @@ from tensor_worker.messages import PROTOCOL, Compile, Greeting, Variant
 from . import toolchain
 
 EVERYWHERE = ("cpu", "sm_90", "cuda")
+
+
+def _searched(name: str, summary: str) -> Variant:
+    return Variant(name=name, summary=summary, targets=("cpu", "cuda"), deterministic=False, rebuilds=True)
+
+
 VARIANTS = (
     Variant(name="default", summary="the hand-written heuristics choose the schedule", targets=EVERYWHERE),
-    Variant(name="tuned", summary="BEAM=2: candidates are timed", targets=("cpu", "cuda"), deterministic=False),
-    Variant(name="expanded", summary="BEAM=8: more candidates", targets=("cpu", "cuda"), deterministic=False),
+    _searched("tuned", "BEAM=2: candidates are timed"),
+    _searched("expanded", "BEAM=8: more candidates"),
     Variant(name="widened", summary="operands cast to FP32 before each contraction", targets=EVERYWHERE),
 )
 

@@ -22,6 +22,7 @@ from .kernels import BEAMS, Kernel, compile_for_architecture, compile_for_device
 from .ledger import Ledger
 from .lowering import DTYPES, Lowering
 from .plan import Memory, make_plan
+from .rebuilding import rebuilding
 from .rewrites import rewrite_history
 from .search import BeamWatch
 from .semantic import TensorGraph, read_graph, semantic_graph
@@ -107,7 +108,7 @@ def lower_and_compile(request: Compile, beam: int, dump_dir: Path = Path()) -> C
     if request.target == "sm_90":
         kernels = compile_for_architecture(linear, "sm_90")
     else:
-        with watch.watching():
+        with rebuilding(request.candidate) if request.candidate else watch.watching():
             kernels = compile_for_device(linear, beam)
     return Compilation(
         request=request,
@@ -116,7 +117,7 @@ def lower_and_compile(request: Compile, beam: int, dump_dir: Path = Path()) -> C
         kernels=kernels,
         outputs={tensor.uop.base: name for name, tensor in outputs.items()},
         architecture=_architecture(request.target),
-        search=watch.search() if beam else None,
+        search=watch.search() if beam and not request.candidate else None,
         phases={"schedule": scheduled - started, "compile": time.perf_counter() - scheduled},
     )
 

@@ -69,7 +69,10 @@ class BeamWatch:
         return Candidate(
             name=f"kernel {entry['kernel']}, candidate {number}",
             chosen=chosen,
-            parameters={f"opt {index}": spell(opt) for index, opt in enumerate(entry["opts"])},
+            parameters={
+                "kernel": entry["kernel"],
+                **{f"opt {index}": spell(opt) for index, opt in enumerate(entry["opts"])},
+            },
             measured_ns=None if entry["seconds"] is None else entry["seconds"] * 1e9,
             refused="" if chosen else entry["refused"] or "slower",
         )

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tinygrad.codegen.opt import Opt
+import re
+
+from tinygrad.codegen.opt import Opt, OptOps
+
+_TENSOR_CORE = re.compile(r"TC axis (\d+) select (-?\d+) level (\d+) use (\d+)")
+_OPTION = re.compile(r"([A-Z]+)(?: axis (\d+))?(?: by (\d+))?")
 
 
 def spell(opt: Opt) -> str:
@@ -12,3 +17,14 @@ def spell(opt: Opt) -> str:
         return f"TC axis {opt.axis} select {select} level {level} use {use}"
     axis = "" if opt.axis is None else f" axis {opt.axis}"
     return f"{opt.op.name}{axis}" + ("" if opt.arg is None else f" by {opt.arg}")
+
+
+def unspell(words: str) -> Opt:
+    """The option that ``spell`` spelled so. Raises ValueError for anything else."""
+    if found := _TENSOR_CORE.fullmatch(words):
+        axis, select, level, use = map(int, found.groups())
+        return Opt(OptOps.TC, axis, (select, level, use))
+    if (found := _OPTION.fullmatch(words)) and found[1] in OptOps.__members__:
+        axis, argument = (int(number) if number else None for number in found.groups()[1:])
+        return Opt(OptOps[found[1]], axis, argument)
+    raise ValueError(f"{words!r} is no option of a tinygrad schedule")

@@ -8,7 +8,7 @@ from tensor_worker.messages import Variant
 
 from tensor_assets.campaign.environment import environment_record, recorded_environment
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
-from tensor_assets.campaign.method import CAPTURE, CONTRACT, KIT, source_hash
+from tensor_assets.campaign.method import ALTERNATIVES, CAPTURE, CONTRACT, KIT, source_hash
 from tensor_assets.campaign.options import CellOptions
 from tensor_assets.campaign.stored import Stored, file, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace, worker_target
@@ -61,7 +61,7 @@ def capture_key(workload: str, shape: str, adapter: AdapterFolder, variant: str,
         variant=variant,
         target=target,
         environment=environment,
-        method=source_hash(adapter.path, KIT, CONTRACT, CAPTURE),
+        method=source_hash(adapter.path, KIT, CONTRACT, CAPTURE, ALTERNATIVES),
     )
 
 

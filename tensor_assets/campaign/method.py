@@ -15,6 +15,7 @@ _SHAPING = {".py", ".json", ".lock", ".rs", ".toml", ".patch"}
 KIT = ROOT / "adapters" / "worker" / "tensor_worker"
 CONTRACT = ROOT / "tensor_assets" / "contract"
 CAPTURE = ROOT / "tensor_assets" / "workers" / "capture.py"
+ALTERNATIVES = ROOT / "tensor_assets" / "workers" / "alternatives.py"
 
 
 @cache

@@ -29,7 +29,7 @@ from tensor_assets.records.releases import (
     StageChange,
     TrialRecord,
 )
-from tensor_assets.records.understand import Admission, CaptureRecord, StageFile, Verdict
+from tensor_assets.records.understand import Admission, Alternative, CaptureRecord, StageFile, Verdict
 
 Record = (
     FixtureRecord
@@ -54,6 +54,7 @@ __all__ = [
     "Admission",
     "AlertRecord",
     "Allocation",
+    "Alternative",
     "BenchmarkRecord",
     "Block",
     "Bound",

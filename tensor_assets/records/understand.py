@@ -6,7 +6,7 @@ from typing import Literal
 
 from tensor_worker.artifacts import Capture, Plan
 
-from tensor_assets.records.base import Evidence, RecordBase, Struct
+from tensor_assets.records.base import Evidence, Outcome, RecordBase, Struct
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -42,6 +42,16 @@ class StageFile(Struct, frozen=True, kw_only=True):
     fingerprint: str = ""  # of the normalized text
 
 
+class Alternative(Struct, frozen=True, kw_only=True):
+    """A candidate that a search measured and did not choose, built again and judged on the exact fixtures."""
+
+    candidate: str  # its name in the capture's search
+    outcome: Outcome
+    fingerprint: str = ""
+    distinct: bool = False  # code or geometry of its own, beside the chosen one and the alternatives before it
+    fixtures: tuple[str, ...] = ()  # it was judged on
+
+
 class CaptureRecord(RecordBase, frozen=True, kw_only=True, tag="capture"):
     """One variant of one cell: what the compiler made of the program, and whether it is right."""
 
@@ -50,6 +60,7 @@ class CaptureRecord(RecordBase, frozen=True, kw_only=True, tag="capture"):
     plan: Plan | None = None
     fingerprint: str = ""
     admission: Admission | None = None
+    alternatives: tuple[Alternative, ...] = ()  # of a search whose compiler can build them again
     phases: dict[str, float] = {}  # compile seconds by phase
     first_execution_seconds: float | None = None
     device: str = ""

@@ -19,8 +19,9 @@ from tensor_assets.contract.admission import admit
 from tensor_assets.contract.arrays import save_arrays
 from tensor_assets.contract.fixtures import BuiltFixture
 from tensor_assets.progress import Progress, announce
-from tensor_assets.records import Admission, CaptureRecord, Evidence, Key, Outcome, Provenance, StageFile
+from tensor_assets.records import Admission, Alternative, CaptureRecord, Evidence, Key, Outcome, Provenance, StageFile
 from tensor_assets.workers.adapters import AdapterFolder
+from tensor_assets.workers.alternatives import judge_alternatives
 from tensor_assets.workers.answers import Answer, read_answer, rechecked
 from tensor_assets.workers.caches import SNAPSHOT_TYPE, snapshot
 from tensor_assets.workers.environments import Environment
@@ -69,6 +70,7 @@ def capture_variant(task: CaptureTask, keeper: Keeper, scratch: Path, progress: 
             with found.costing("judge"):
                 found.admission = admit(task.program, rechecked(answers))
         found.outcome = _verdict(found.admission)
+        found.alternatives = tuple(_alternatives(task, folder, found, progress))
     except WorkerFailed as failure:
         found.outcome = failure.outcome
     if found.admission is not None and found.admission.admitted:
@@ -87,6 +89,8 @@ class _Findings:
     plan: Plan | None = None
     fingerprint: str = ""
     admission: Admission | None = None
+    rebuilds: bool = False
+    alternatives: tuple[Alternative, ...] = ()
     phases: dict[str, float] = field(default_factory=dict)
     first_execution_seconds: float | None = None
     device: str = ""
@@ -119,6 +123,7 @@ class _Findings:
             plan=self.plan,
             fingerprint=self.fingerprint,
             admission=self.admission,
+            alternatives=self.alternatives,
             phases=self.phases,
             first_execution_seconds=self.first_execution_seconds,
             device=self.device,
@@ -135,6 +140,7 @@ def _look(
     with found.costing("start"):
         greeting = worker.ask(Hello())
     found.version, found.versions = greeting.version, greeting.versions
+    found.rebuilds = any(variant.name == task.variant and variant.rebuilds for variant in greeting.variants)
     progress(f"{task.title}: compiling")
     with found.costing("compile"):
         compiled = worker.ask(_compile_request(task, folder))
@@ -186,6 +192,19 @@ def _run_fixture(
     if found.first_execution_seconds is None:
         found.first_execution_seconds = ran.seconds
     return read_answer(fixture, inputs, outputs, ran)
+
+
+def _alternatives(
+    task: CaptureTask, folder: WorkerFolder, found: _Findings, progress: Progress
+) -> Iterator[Alternative]:
+    """The runners-up of a search, judged too, where the compiler can build them again."""
+    if not (found.rebuilds and found.admission and found.admission.verdicts and found.capture and found.capture.search):
+        return
+    candidates, searched = found.capture.search.candidates, _compile_request(task, folder)
+    with found.costing("alternatives"):
+        yield from judge_alternatives(
+            task, searched, found.fingerprint, candidates, folder.path / "alternatives", progress
+        )
 
 
 def _verdict(admission: Admission | None) -> Outcome:

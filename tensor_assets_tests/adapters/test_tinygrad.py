@@ -132,6 +132,9 @@ class TestOnTheCpu:
         assert all(candidate.chosen == (candidate.refused == "") for candidate in search.candidates)
         assert sum(candidate.chosen for candidate in search.candidates) <= 1
         assert search.censored == ""
+        assert len(record.alternatives) == min(3, len(timed) - 1)
+        assert {alternative.outcome.status for alternative in record.alternatives} == {"ok"}
+        assert all(alternative.distinct for alternative in record.alternatives), "a beam times no binary twice"
 
     @pytest.mark.parametrize(("variant", "target"), [("tuned", "sm_90"), ("nonsense", "cpu")])
     def test_what_it_cannot_do_is_unsupported(self, captures, variant, target):

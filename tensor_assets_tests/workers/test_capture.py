@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tensor_worker.artifacts import Candidate
 from tensor_worker.messages import Compile, GetPlan
 
+from tensor_assets.contract.arrays import save_arrays
 from tensor_assets.contract.fixtures import build_fixtures
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import CaptureRecord, Key
@@ -17,6 +19,7 @@ from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets.workers.caches import restore
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment
+from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
 from tensor_assets.workers.process import DEADLINE
@@ -87,6 +90,30 @@ def test_a_compiler_that_keeps_the_contract_is_admitted_with_all_it_showed(captu
     assert record.first_execution_seconds > 0
     assert {"start", "compile", "stages", "plan", "run", "judge"} <= set(record.provenance.seconds)
     assert record.outcome.log.private
+
+
+def test_what_a_search_did_not_choose_is_judged_too(capture, fixtures):
+    record = capture("searched")
+    assert record.outcome.status == "ok", "the chosen one is right, whatever the others are"
+    hasty, same = record.alternatives
+    assert (hasty.candidate, hasty.outcome.status, hasty.distinct) == ("hasty", "rejected", True)
+    assert "projection not rounded" in hasty.outcome.reason
+    assert (same.candidate, same.outcome.status, same.distinct) == ("the same by another name", "ok", False)
+    assert same.fingerprint == record.fingerprint
+    assert same.fixtures == tuple(fixture.name for fixture in fixtures if fixture.exact)
+
+
+def test_a_worker_that_cannot_build_a_candidate_says_so(fixtures, tmp_path):
+    """It must not pass its own choice off as the one it was given."""
+    with worker_for(adapter_folder("numpy_reference"), ENVIRONMENT, WorkerFolder(tmp_path)) as worker:
+        save_arrays(tmp_path / "inputs.npz", fixtures[0].inputs)
+        request = Compile(
+            program=WEIGHT_VIEW, variant="default", target="cpu", inputs=str(tmp_path / "inputs.npz"),
+            dump_dir=str(tmp_path), candidate=Candidate(name="one", chosen=False),
+        )  # fmt: skip
+        with pytest.raises(WorkerFailed, match="cannot build a given candidate of 'default'") as failure:
+            worker.ask(request)
+    assert failure.value.outcome.status == "unsupported"
 
 
 def test_dropped_rounding_is_rejected_and_its_boundary_named(capture):

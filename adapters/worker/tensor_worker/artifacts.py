@@ -112,7 +112,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One implementation that was considered. Times are the compiler's own, in its own scope, never compared across."""
+    """One implementation that was considered. Times are the compiler's own, in its own scope, never compared across.
+
+    Where the variant rebuilds candidates, ``parameters`` hold all that is needed to build this one again.
+    """
 
     name: str
     chosen: bool

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from tensor_worker.artifacts import Capture, Plan
+from tensor_worker.artifacts import Candidate, Capture, Plan
 from tensor_worker.program import Program
 
 PROTOCOL = 1
@@ -35,6 +35,7 @@ class Compile(_Message, frozen=True, kw_only=True, tag="compile"):
     inputs: str
     dump_dir: str
     capture: bool = True  # False for timing workers: skip stages that cost time and are not asked for
+    candidate: Candidate | None = None  # of an earlier search of this variant: build this one, search nothing
 
 
 class Run(_Message, frozen=True, kw_only=True, tag="run"):
@@ -87,6 +88,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...]  # of "cpu", "sm_90", "cuda"
     keeps_contract: bool = True
     deterministic: bool = True  # False where a search times candidates
+    rebuilds: bool = False  # ``compile`` builds a candidate of an earlier search when it is given one
 
 
 class Greeting(_Message, frozen=True, kw_only=True, tag="hello"):

@@ -104,6 +104,7 @@ class Session:
     def _compile(self, request: Compile) -> Compiled:
         started = time.perf_counter()
         inputs = load_arrays(request.inputs)
+        self._require_rebuilds(request)
         implementation = self._loaded().compile(request, inputs, Path(request.dump_dir))
         if request.target == "cpu":
             implementation.device = "cpu"  # whatever the compiler calls its host device
@@ -120,6 +121,14 @@ class Session:
         save_arrays(request.outputs, implementation.outputs())
         changed = tuple(name for name, array in inputs.items() if array.tobytes() != before[name])
         return Ran(outputs=request.outputs, seconds=seconds[0], changed=changed)
+
+    def _require_rebuilds(self, request: Compile) -> None:
+        """An adapter that knows nothing of candidates must not pass its own choice off as the one it was given."""
+        if request.candidate is None:
+            return
+        variants = self._loaded().greeting().variants
+        if not any(variant.name == request.variant and variant.rebuilds for variant in variants):
+            raise Unsupported(f"{self._loaded().name} cannot build a given candidate of {request.variant!r} again")
 
     def _loaded(self) -> Adapter:
         if self._adapter is None:

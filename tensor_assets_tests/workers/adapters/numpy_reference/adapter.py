@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from tensor_worker.adapter import Adapter, Implementation, Unavailable, Unsupported
-from tensor_worker.artifacts import Capture, Edge, Launch, Node, Plan, SemanticGraph
+from tensor_worker.artifacts import Candidate, Capture, Edge, Launch, Node, Plan, Search, SemanticGraph
 from tensor_worker.dump import write_stage
 from tensor_worker.messages import PROTOCOL, Compile, Greeting, Variant
 from tensor_worker.normalize import code_sha256
@@ -101,6 +101,32 @@ class CheatingImplementation(NumpyImplementation):
         return super().plan()
 
 
+class SearchedImplementation(NumpyImplementation):
+    """Says that it timed candidates: the second fastest drops the boundaries, the third is the chosen one again."""
+
+    def __init__(self, request: Compile, dump_dir: Path) -> None:
+        super().__init__(request, dump_dir)
+        self.built = request.candidate or SEARCHED[0]
+
+    def invoke(self) -> None:
+        self.results = evaluate(self.program, self.inputs, rounded=bool(self.built.parameters["rounds"]))
+
+    def capture(self) -> Capture:
+        search = Search(scope="four ways to write it", tried=4, seconds=0.0, candidates=SEARCHED)
+        return msgspec.structs.replace(super().capture(), search=search)
+
+    def plan(self) -> Plan:
+        code = code_sha256(self.source + str(self.built.parameters["rounds"]), "python")
+        return Plan(launches=(Launch(kind="kernel", name=self.built.name, code_sha256=code),))
+
+
+SEARCHED = (
+    Candidate(name="chosen", chosen=True, measured_ns=4.0, parameters={"rounds": True}),
+    Candidate(name="the same by another name", chosen=False, measured_ns=6.0, parameters={"rounds": True}),
+    Candidate(name="hasty", chosen=False, measured_ns=5.0, parameters={"rounds": False}),
+    Candidate(name="never timed", chosen=False, parameters={"rounds": True}, refused="too large"),
+)
+
 CHEATS = ("lazy", "overwriting", "tampering", "spoiling", "constant", "double", "escaping", "dying")
 
 
@@ -111,6 +137,7 @@ class NumpyAdapter(Adapter):
         variants = [
             Variant(name="default", summary="rounds at every boundary", targets=("cpu",)),
             Variant(name="unrounded", summary="drops the boundaries", targets=("cpu",), keeps_contract=False),
+            Variant(name="searched", summary="times", targets=("cpu",), deterministic=False, rebuilds=True),
         ]
         return Greeting(
             protocol=PROTOCOL,
@@ -127,6 +154,8 @@ class NumpyAdapter(Adapter):
             raise Unsupported(f"NumPy does not compile for {request.target}")
         if request.variant == "absent":
             raise Unavailable("the tool of this variant is not installed", "apt-get install the-tool")
+        if request.variant == "searched":
+            return SearchedImplementation(request, dump_dir)
         kind = CheatingImplementation if request.variant in CHEATS else NumpyImplementation
         return kind(request, dump_dir)
 
