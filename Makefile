@@ -11,7 +11,7 @@ export SYSTEM_PACKAGES ?= 1
 BIN := .venv/bin
 RUN := $(BIN)/tensor-assets
 
-.PHONY: help report test check ui lock clean format matrix-cpu original-cpu sm_90 adversary
+.PHONY: help report test check doctor engines environment profilers ui lock clean format matrix-cpu original-cpu sm_90 adversary
 
 help:
 	@grep -E '^[a-z0-9_-]+:.*#' $(MAKEFILE_LIST) | sed -E 's/:.*#/\t/' | expand -t 16
@@ -19,6 +19,10 @@ help:
 report: ; @.ci/setup runtime && $(RUN) report $(foreach w,$(WORKLOAD),--workload $(w)) --target $(TARGET) $(if $(SHAPE),--shape $(SHAPE)) $(foreach c,$(COMPILER),--compiler $(c)) # materialize WORKLOAD (default weight_view) for every compiler, build the site
 test: ; @.ci/setup test && $(if $(PYTEST),$(BIN)/python -m pytest $(PYTEST),.ci/test all) # set up what the tests need, run them all
 check: ; @.ci/setup test && .ci/check # lint, format, types, fast tests
+doctor: ; @.ci/setup runtime && $(RUN) doctor # what is wrong with this deployment, and what mends it
+engines: ; @.ci/setup engines # .venv with the launchers for Ray, Kubernetes and Docker
+environment: ; @.ci/setup runtime && $(RUN) environment $(COMPILER) # build compilers' environments ahead (COMPILER, default all)
+profilers: ; @.ci/setup profilers # CUPTI for Python and the disassemblers, on a GPU host
 ui: ; @.ci/setup runtime && $(RUN) ui --port $(PORT) # Dagster's UI on 127.0.0.1:PORT with the same assets
 format: ; @.ci/setup test && $(BIN)/ruff format . && $(BIN)/ruff check --fix . # rewrite sources to the house style
 lock: ; @.ci/setup test && .ci/lock # regenerate every hash-pinned lock from its .in

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 from tensor_assets.doctor.findings import Finding, fail, ok, warn
 
 OLDEST = (3, 11)
+WHOLE = ("runtime", "test", "engines")  # locks that each describe a whole environment of the project
 LOCKS = Path(__file__).resolve().parents[1] / "locks"
 _PIN = re.compile(r"^(?P<pin>[A-Za-z0-9][^\s;\\]*==[^\s;\\]+)\s*(?:;(?P<marker>[^\\]*))?\\?$", re.MULTILINE)
 
@@ -32,12 +33,12 @@ def check_python(version: tuple[int, ...] = tuple(sys.version_info[:3]), prefix:
 def check_packages(installed: Mapping[str, str] | None = None, locks: Path = LOCKS) -> Finding:
     """Whether what is installed is what one of the locks says; the nearest lock is told."""
     have = distributions() if installed is None else installed
-    compared = [_compare(lock, have) for lock in sorted(locks.glob("*.lock")) if lock.stem != "bootstrap"]
+    compared = [_compare(path, have) for name in WHOLE if (path := locks / f"{name}.lock").is_file()]
     if not compared:
         return fail("packages", f"{locks} holds no lock", "restore the checkout: git checkout -- tensor_assets/locks")
     # The larger lock of two that hold says more: the test lock has all of the runtime lock.
     nearest = min(compared, key=lambda lock: (len(lock.missing) + len(lock.differing), -lock.pins))
-    remedy = f".ci/setup {'runtime' if nearest.name == 'runtime' else nearest.name}"
+    remedy = f".ci/setup {nearest.name}"
     if nearest.missing:
         return fail("packages", f"not installed: {_some(nearest.missing)} ({nearest.name}.lock)", remedy)
     if nearest.differing:
