@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tensor_assets.commands import alerts, campaign, doctor, environment, evidence, report, ui, workload
+from tensor_assets.commands import alerts, campaign, devices, doctor, environment, evidence, report, ui, workload
 from tensor_assets.errors import TensorAssetsError
 
 
@@ -23,6 +23,7 @@ for command in (
     workload.workload,
     campaign.campaign,
     alerts.alerts,
+    devices.devices,
     evidence.verify,
     evidence.export,
     evidence.import_,

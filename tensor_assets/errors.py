@@ -7,6 +7,8 @@ TensorAssetsError
 ├── EnvironmentBroken    a compiler's environment cannot be built
 ├── ProtocolError        a worker's reply is not what the protocol allows
 ├── DeviceRefused        the device found is not one the policy allows
+├── LeaseDamaged         the file that says which session has a GPU cannot be read
+├── LauncherMisconfigured  dagster.yaml names a launcher that cannot be used as it says
 ├── AllocationMismatch   records of different allocations or fingerprints were about to be joined
 ├── ArraysRefused        an .npz file holds what no worker may send: objects, too many bytes, names that are no names
 ├── EvidenceDamaged      a stored file differs from its name
@@ -49,6 +51,14 @@ class ProtocolError(TensorAssetsError):
 
 
 class DeviceRefused(TensorAssetsError):
+    pass
+
+
+class LeaseDamaged(TensorAssetsError):
+    pass
+
+
+class LauncherMisconfigured(TensorAssetsError):
     pass
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from tensor_worker.messages import Variant
 
 from tensor_assets.campaign.environment import environment_record, recorded_environment
@@ -14,7 +15,7 @@ from tensor_assets.campaign.stored import Stored, file, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.records import CaptureRecord, EnvironmentRecord, FixtureRecord, Key, Outcome
-from tensor_assets.sessions.allocation import device_of
+from tensor_assets.sessions.allocation import current_allocation, device_of
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment
@@ -181,5 +182,7 @@ class _Cell:
             key=key,
             parents=self._parents,
         )
+        allocation = current_allocation(target, self._space.lease) if worker_target(target) == "cuda" else None
         with scratch_folder(self._space.settings.cache, "capture-") as scratch:
-            return file(self._space.store, capture_variant(task, self._space.store, scratch))
+            record = capture_variant(task, self._space.store, scratch)
+            return file(self._space.store, msgspec.structs.replace(record, allocation=allocation))

@@ -55,6 +55,7 @@ def effort_of(
         ),
         parents=(fixtures.id, ready.stored.id),
         keeper=space.store,
+        granted=space.lease,
     )
     return file(space.store, record)
 

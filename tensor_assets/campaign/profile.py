@@ -43,7 +43,12 @@ def profile_cell(
             start=_Starter(space, capture),
             sass=_machine_code(space, capture),
         )
-        made.append(file(space.store, profile_configuration(subject, target=options.target, keeper=space.store)))
+        made.append(
+            file(
+                space.store,
+                profile_configuration(subject, target=options.target, keeper=space.store, granted=space.lease),
+            )
+        )
     return made
 
 

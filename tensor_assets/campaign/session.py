@@ -46,6 +46,7 @@ def time_workload(space: Workspace, workload: str, options: SessionOptions) -> S
         key=key,
         parents=(fixtures.id, *(capture.id for capture in admitted)),
         keeper=space.store,
+        granted=space.lease,
     )
     return file(space.store, record)
 

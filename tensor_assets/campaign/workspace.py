@@ -15,6 +15,7 @@ from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.releases.accepted import with_accepted_lock
 from tensor_assets.sessions.allocation import device_of
+from tensor_assets.sessions.inventory import SIMULATED
 from tensor_assets.settings import Settings, load_settings
 from tensor_assets.workers.adapters import AdapterFolder, discover
 
@@ -36,6 +37,7 @@ class Workspace:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
+        self.lease = ""  # of the device, where a launcher granted one
         self.environments: dict[tuple[str, str], Ready] = {}  # by compiler and target, as they were found
 
     @cached_property
@@ -96,7 +98,7 @@ def resolved_target(target: str) -> str:
 
     Raises SettingsError unless ``target`` is one of ``TARGETS`` or the full name of an NVIDIA device.
     """
-    if target not in TARGETS and not target.startswith("NVIDIA "):
+    if target not in TARGETS and not target.removeprefix(SIMULATED).startswith("NVIDIA "):
         raise SettingsError(
             f"target {target!r} is not known (have: {', '.join(TARGETS)}, or a device by its full name)"
         )

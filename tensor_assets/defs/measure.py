@@ -4,11 +4,11 @@ import dagster as dg
 
 from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import captures_of
-from tensor_assets.campaign.publish import latency_image
 from tensor_assets.campaign.session import time_workload
 from tensor_assets.defs.checks import benchmark_check
 from tensor_assets.defs.metadata import benchmark_metadata, session_metadata
 from tensor_assets.defs.resources import CellConfig, SessionConfig, WorkspaceResource
+from tensor_assets.launchers.launcher import POOL as GPU_POOL
 from tensor_assets.partitions import CELLS, ON_WORKLOAD, WORKLOADS, Cell
 
 
@@ -17,6 +17,7 @@ from tensor_assets.partitions import CELLS, ON_WORKLOAD, WORKLOADS, Cell
     group_name="measure",
     kinds={"python"},
     deps=[dg.AssetDep("selected_plan", partition_mapping=ON_WORKLOAD)],
+    pool=GPU_POOL,
 )
 def timing_session(
     context: dg.AssetExecutionContext, config: SessionConfig, workspace: WorkspaceResource
@@ -41,6 +42,8 @@ def benchmark(
     context: dg.AssetExecutionContext, config: CellConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:
     """The cell's view of its workload's timing session: process medians, verdict, the A/A noise floor."""
+    from tensor_assets.campaign.publish import latency_image  # see report.py
+
     cell = Cell.from_partition(context.partition_key)
     space, options = workspace.open(), config.options()
     benchmarks = benchmark_cell(space, cell.workload, cell.compiler, options)

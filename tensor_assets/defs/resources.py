@@ -1,5 +1,7 @@
 """The workspace as a Dagster resource, and the run config that becomes part of a record's key."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 import dagster as dg
@@ -8,6 +10,7 @@ from pydantic import Field
 
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace, resolved_target
+from tensor_assets.launchers.landing import landed
 from tensor_assets.settings import load_settings
 
 
@@ -17,6 +20,14 @@ class WorkspaceResource(dg.ConfigurableResource):
     @cached_property
     def _workspace(self) -> Workspace:
         return Workspace()
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["WorkspaceResource"]:
+        """Around everything a run does: where a launcher granted it a GPU, it holds that one and sees no other."""
+        assert context.log is not None, "Dagster gives a run's resources its log"
+        with landed(context.instance, context.run, context.log) as lease:
+            self._workspace.lease = lease
+            yield self
 
     def open(self) -> Workspace:
         return self._workspace

@@ -9,6 +9,7 @@ from tensor_assets.defs.checks import admission_check, outcome_check
 from tensor_assets.defs.metadata import plan_metadata, semantic_metadata
 from tensor_assets.defs.prepare import environment, fixtures
 from tensor_assets.defs.resources import CellConfig, WorkspaceResource
+from tensor_assets.launchers.launcher import POOL as GPU_POOL
 from tensor_assets.partitions import CELLS, ON_COMPILER, ON_WORKLOAD, Cell
 
 _SOURCES = [
@@ -19,6 +20,7 @@ _SOURCES = [
 
 @dg.multi_asset(
     name="capture",
+    pool=GPU_POOL,
     partitions_def=CELLS,
     specs=[
         dg.AssetSpec(

@@ -7,6 +7,7 @@ from typing import Literal
 from tensor_worker.artifacts import Capture, Plan
 
 from tensor_assets.records.base import Evidence, Outcome, RecordBase, Struct
+from tensor_assets.records.measure import Allocation
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -64,5 +65,6 @@ class CaptureRecord(RecordBase, frozen=True, kw_only=True, tag="capture"):
     phases: dict[str, float] = {}  # compile seconds by phase
     first_execution_seconds: float | None = None
     device: str = ""
+    allocation: Allocation | None = None  # on a real or simulated device: which one, and under whose lease
     version: str = ""  # of the compiler
     cache: Evidence | None = None  # snapshot of the compiler's caches after capture (private)

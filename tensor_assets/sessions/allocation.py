@@ -13,7 +13,8 @@ import msgspec
 
 from tensor_assets.errors import AllocationMismatch, DeviceRefused
 from tensor_assets.records import Allocation
-from tensor_assets.sessions.nvml import Gpu, open_gpu
+from tensor_assets.sessions.inventory import open_gpu, simulated_boot_id
+from tensor_assets.sessions.nvml import Gpu
 
 GENERIC_TARGET = "cuda"  # whichever device is there
 OFFLINE_TARGETS = ("sm_90",)  # compiled for, never run
@@ -76,8 +77,13 @@ def boot_id() -> str:
     return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
-def _identified(**facts: Any) -> Allocation:
-    allocation = Allocation(id="", boot_id=boot_id(), **facts)
+def device_boot_id(simulated: bool) -> str:
+    """The boot that a device was granted under; a simulated inventory may name one of its own."""
+    return (simulated and simulated_boot_id()) or boot_id()
+
+
+def _identified(simulated: bool = False, **facts: Any) -> Allocation:
+    allocation = Allocation(id="", boot_id=device_boot_id(simulated), simulated=simulated, **facts)
     digest = hashlib.sha256(msgspec.json.encode(allocation, order="sorted")).hexdigest()
     return msgspec.structs.replace(allocation, id=digest[:16])
 

@@ -57,23 +57,23 @@ class Lease:
     def holders(self) -> tuple[Holder, ...]:
         """Who holds the lease now; the notes of holders that died are removed."""
         found = [_read_holder(path) for path in sorted(self.folder.glob("holder-*.json"))]
-        return tuple(holder for holder in found if holder is not None)
+        return tuple(sorted((one for one in found if one is not None), key=lambda one: one.since))
 
     @contextmanager
     def _held(self, mode: str, purpose: str, tell: Callable[[str], None]) -> Iterator[None]:
-        _prepare(self.folder)
+        prepare(self.folder)
         kind = fcntl.LOCK_SH if mode == "shared" else fcntl.LOCK_EX
-        with _open(self.folder / "gate") as gate, _open(self.folder / "lease") as lease:
+        with open_lock(self.folder / "gate") as gate, open_lock(self.folder / "lease") as lease:
             # The gate is a turnstile: passed by everyone, kept by an exclusive waiter until its turn has come.
             self._wait(gate, fcntl.LOCK_EX, purpose, tell)
             self._wait(lease, kind, purpose, tell)
             fcntl.flock(gate, fcntl.LOCK_UN)
-            with self._noted(Holder(os.getpid(), mode, purpose, time.time())):
+            with self.noted(Holder(os.getpid(), mode, purpose, time.time())):
                 yield
 
     def _wait(self, file: IO[bytes], kind: int, purpose: str, tell: Callable[[str], None]) -> None:
         told: frozenset[int] = frozenset()
-        while not _lock(file, kind):
+        while not try_lock(file, kind):
             holders = self.holders()
             now = frozenset(holder.pid for holder in holders)
             if now - told:
@@ -82,7 +82,8 @@ class Lease:
             time.sleep(POLL_SECONDS)
 
     @contextmanager
-    def _noted(self, holder: Holder) -> Iterator[None]:
+    def noted(self, holder: Holder) -> Iterator[None]:
+        """Have the holder listed for the time of the block, and no longer than this process lives."""
         # Locked and written before it carries a name that readers look for: no live note is taken for a dead one.
         descriptor, draft = tempfile.mkstemp(prefix="draft-", dir=self.folder)
         with os.fdopen(descriptor, "wb") as note:
@@ -110,7 +111,7 @@ def _usable(folder: Path) -> bool:
     return os.access(folder if folder.exists() else folder.parent, os.W_OK)
 
 
-def _prepare(folder: Path) -> None:
+def prepare(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(PermissionError):  # another user made it, already open to everyone
@@ -121,7 +122,7 @@ def _prepare(folder: Path) -> None:
         ) from None
 
 
-def _open(path: Path) -> IO[bytes]:
+def open_lock(path: Path) -> IO[bytes]:
     with suppress(FileNotFoundError):
         return path.open("rb")  # a lock needs no write access, so any user's file serves every user
     try:
@@ -133,7 +134,7 @@ def _open(path: Path) -> IO[bytes]:
         ) from None
 
 
-def _lock(file: IO[bytes], kind: int) -> bool:
+def try_lock(file: IO[bytes], kind: int) -> bool:
     try:
         fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -143,7 +144,7 @@ def _lock(file: IO[bytes], kind: int) -> bool:
 
 def _read_holder(path: Path) -> Holder | None:
     with suppress(OSError, msgspec.DecodeError), path.open("rb") as note:
-        if _lock(note, fcntl.LOCK_SH):  # nobody holds the note: its writer is gone
+        if try_lock(note, fcntl.LOCK_SH):  # nobody holds the note: its writer is gone
             path.unlink(missing_ok=True)
             return None
         return msgspec.json.decode(note.read(), type=Holder)

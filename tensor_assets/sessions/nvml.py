@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
+import msgspec
+
 from tensor_assets.errors import DeviceRefused
 from tensor_assets.records import DeviceState
 
@@ -40,6 +42,21 @@ class Gpu(Protocol):
     def state(self) -> DeviceState: ...
 
     def tenants(self) -> int: ...
+
+
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """A device that a host has, before anybody chose it."""
+
+    name: str  # as its driver says it
+    uuid: str
+    driver: str
+    memory_bytes: int
+    mig: bool = False  # a slice of a GPU, not a GPU
+    tenants: int = 0  # processes that compute on it now
+    simulated: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name}{' (a MIG slice)' if self.mig else ''} ({self.uuid})"
 
 
 class NvmlGpu:
@@ -77,6 +94,19 @@ class NvmlGpu:
 @contextmanager
 def open_gpu() -> Iterator[NvmlGpu]:
     """The GPU that workers started from here will see first. Raises DeviceRefused where there is none to ask."""
+    with _initialized() as pynvml:
+        yield NvmlGpu(pynvml, _first_visible(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES", "")))
+
+
+def installed_devices() -> tuple[Installed, ...]:
+    """Every GPU of this host, one that MIG divides as its slices. Raises DeviceRefused as ``open_gpu`` does."""
+    with _initialized() as pynvml:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        return tuple(_installed(pynvml, *part) for handle in handles for part in _parts(pynvml, handle))
+
+
+@contextmanager
+def _initialized() -> Iterator[Any]:
     try:
         import pynvml
     except ImportError:
@@ -86,7 +116,7 @@ def open_gpu() -> Iterator[NvmlGpu]:
     except pynvml.NVMLError as error:
         raise DeviceRefused(f"no NVIDIA GPU on this host: {error}") from None
     try:
-        yield NvmlGpu(pynvml, _first_visible(pynvml, os.environ.get("CUDA_VISIBLE_DEVICES", "")))
+        yield pynvml
     except pynvml.NVMLError as error:
         raise DeviceRefused(f"the GPU does not answer: {error}") from None
     finally:
@@ -98,6 +128,30 @@ def reasons(bits: int) -> tuple[str, ...]:
     known = tuple(name for bit, name in REASONS.items() if bits & bit)
     rest = bits & ~sum(REASONS)
     return (*known, f"reason {rest:#x}") if rest else known
+
+
+def _parts(pynvml: Any, handle: Any) -> list[tuple[Any, bool]]:
+    """The GPU itself, or its slices where it is divided, each with whether it is one."""
+    try:
+        divided, _ = pynvml.nvmlDeviceGetMigMode(handle)
+        most = pynvml.nvmlDeviceGetMaxMigDeviceCount(handle) if divided else 0
+    except pynvml.NVMLError:  # a device that knows no MIG
+        divided, most = 0, 0
+    if not divided:
+        return [(handle, False)]
+    slices = []
+    for index in range(most):
+        with suppress(pynvml.NVMLError):  # a place that holds no slice
+            slices.append((pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index), True))
+    return slices
+
+
+def _installed(pynvml: Any, handle: Any, mig: bool) -> Installed:
+    gpu = NvmlGpu(pynvml, handle)
+    memory = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+    return Installed(
+        name=gpu.name, uuid=gpu.uuid, driver=gpu.driver, memory_bytes=memory, mig=mig, tenants=gpu.tenants()
+    )
 
 
 def _first_visible(pynvml: Any, visible: str) -> Any:

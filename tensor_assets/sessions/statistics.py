@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 import msgspec
-from scipy import special, stats
+from scipy import special
 
 from tensor_assets.records import Comparison
 
@@ -92,6 +92,8 @@ def control(comparisons: dict[str, Comparison]) -> dict[str, Comparison]:
     if not tested:
         return comparisons
     ps = [comparisons[name].p for name in tested]
+    from scipy import stats  # seconds to import, which a process that compares nothing need not spend
+
     qs = {name: float(q) for name, q in zip(tested, stats.false_discovery_control(ps), strict=True)}
     return {name: _judged(comparison, qs.get(name)) for name, comparison in comparisons.items()}
 

@@ -1,0 +1,48 @@
+"""Limits per device, by Dagster's own tag limits: the queue stamps on each run what they count.
+
+Both of Dagster's means were tried. A pool's limit counts a run by its assets alone, so runs for ``cpu`` and ``sm_90``
+waited behind the one that had the GPU, and its number lives in the instance's database instead of dagster.yaml (apart
+from one default for all pools). Tag limits count the runs that will really have a device, and one run a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dagster import DagsterRun
+from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
+
+from tensor_assets.launchers import tags
+from tensor_assets.launchers.routing import route_of
+
+
+class DeviceQueue(QueuedRunCoordinator[Any]):
+    """Dagster's queue, with each run's route and session as tags, whoever launched it.
+
+    Unless ``tag_concurrency_limits`` says otherwise, one run of a session at a time, and one GPU run in all: give
+    ``tensor_assets/route`` with value ``gpu`` as high a limit as there are GPUs.
+    """
+
+    def __init__(self, tag_concurrency_limits: Sequence[Mapping[str, Any]] | None = None, **options: Any) -> None:
+        super().__init__(
+            tag_concurrency_limits=LIMITS if tag_concurrency_limits is None else tag_concurrency_limits, **options
+        )
+
+    def submit_run(self, context: SubmitRunContext) -> DagsterRun:
+        run = context.dagster_run
+        stamped = {tags.ROUTE: route_of(run, self._pool)}
+        if stamped[tags.ROUTE] == tags.GPU:
+            stamped[tags.SESSION] = tags.session_of(run)
+        self._instance.add_run_tags(run.run_id, stamped)
+        return super().submit_run(context)
+
+    @property
+    def _pool(self) -> str:
+        return str(getattr(self._instance.run_launcher, "pool", ""))
+
+
+LIMITS: tuple[Mapping[str, Any], ...] = (
+    {"key": tags.ROUTE, "value": tags.GPU, "limit": 1},
+    {"key": tags.SESSION, "value": {"applyLimitPerUniqueValue": True}, "limit": 1},
+)
