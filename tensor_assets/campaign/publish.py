@@ -52,6 +52,7 @@ def pages(space: Workspace) -> list[Path]:
         space.settings.generated / "pages",
         adapters=space.settings.adapters,
         cache=space.settings.cache / "report",
+        site_url=space.settings.site_url,
     )
     return sorted(folder.rglob("*.md"))
 

@@ -10,13 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from tensor_assets.history.steps import Change, changes
+from tensor_assets.history.steps import Change, Piece, changes, levels
 from tensor_assets.history.watching import MOVES
 from tensor_assets.records import BenchmarkRecord, CaptureRecord, EnvironmentRecord, Key, Record, Timing
+from tensor_assets.releases.accepted import environments_not_accepted
 
 R = TypeVar("R", bound=Record)
 
@@ -90,9 +92,20 @@ class Series(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def changes(self) -> list[Change]:
         """Every step and drift, however small."""
-        logs = [math.log(point.median_ns) for point in self.points]
-        deviations = sorted(point.deviation for point in self.points)
-        return changes(logs, deviations[len(deviations) // 2])
+        return changes(self.logs, self.noise)
+
+    @cached_property
+    def levels(self) -> list[Piece]:
+        return levels(self.logs, self.noise)
+
+    @property
+    def logs(self) -> list[float]:
+        return [math.log(point.median_ns) for point in self.points]
+
+    @property
+    def noise(self) -> float:
+        """A/A deviation of one point, as most records state it."""
+        return median(point.deviation for point in self.points)
 
     def cause(self, change: Change, clock: str) -> int | None:
         """The point whose code is another than the one before it, and that ``change`` came with; None if there is none.
@@ -135,9 +148,11 @@ class Transition(NamedTuple):
 
 def tracks(store: History) -> list[Track]:
     """Every timed configuration, by every clock, cache state and data."""
-    versions = _versions(store)
+    versions, left_out = _versions(store), environments_not_accepted(store)
     points: dict[tuple[Place, str], dict[Conditions, list[Point]]] = defaultdict(lambda: defaultdict(list))
     for record_id, record in store.records(BenchmarkRecord, history=True):
+        if (record.key.compiler, record.key.environment) in left_out:
+            continue  # a release on trial, or held
         for timing in record.timings:
             if timing.median_ns is not None and timing.series and record.allocation is not None:
                 where = Place.of(record.key), f"{timing.clock}/{timing.cache}/{timing.data}"
@@ -149,8 +164,10 @@ def tracks(store: History) -> list[Track]:
 def transitions(store: History) -> list[Transition]:
     """Every change of outcome between one capture and the next of the same place and method, oldest first."""
     captures: dict[tuple[Place, str], list[tuple[str, CaptureRecord]]] = defaultdict(list)
+    left_out = environments_not_accepted(store)
     for record_id, record in store.records(CaptureRecord, history=True):
-        if record.outcome.status in TELLING:
+        accepted = (record.key.compiler, record.key.environment) not in left_out
+        if accepted and record.outcome.status in TELLING:
             captures[Place.of(record.key), record.key.method].append((record_id, record))
     found = []
     for (place, _), own in sorted(captures.items()):

@@ -98,6 +98,15 @@ def changes(logs: Sequence[float], floor: float, smallest: float = 0.0) -> list[
     return [change for change in found if abs(change.after - change.before) >= smallest]
 
 
+def levels(logs: Sequence[float], floor: float) -> list[Piece]:
+    """The flat and sloped pieces that ``changes`` lie between; one flat piece where there are too few nights."""
+    values = np.asarray(logs, dtype=np.float64)
+    if len(values) < 2 * SHORTEST:
+        middle = float(np.median(values))
+        return [Piece(0, len(values), middle, middle)]
+    return pieces(values, spread_of(values, floor))
+
+
 def spread_of(values: Floats, floor: float) -> Spread:
     """From differences of values some nights apart, whose median no step, drift or outlier moves much."""
     near, far = (_deviation(values[lag:] - values[:-lag]) for lag in _LAGS)

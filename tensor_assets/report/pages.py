@@ -20,6 +20,7 @@ from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.figures import Figures, vega_bundle
 from tensor_assets.report.graphs import write_graph
 from tensor_assets.report.highlight import Highlighter
+from tensor_assets.report.history import HistoryPages
 from tensor_assets.report.matrix import matrix_views, shown_clock, slug, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, read_snapshot
@@ -38,16 +39,19 @@ def write_pages(
     adapters: Path = ROOT / "adapters",
     cache: Path | None = None,
     source: Path = SITE,
+    site_url: str = "",
 ) -> Path:
     """Write the pages, figures, tables and public evidence of ``store`` into ``out_dir``, which is replaced.
 
     ``store`` is a ``PublicView``: what it holds back, no page shows. ``adapters`` says how compilers are called and
-    coloured; ``cache`` keeps highlighted text and drawn charts between builds. Raises EvidenceMissing if a record
-    names evidence that is not there.
+    coloured; ``cache`` keeps highlighted text and drawn charts between builds; ``site_url`` is for the feeds. Raises
+    EvidenceMissing if a record names evidence that is not there.
     """
     shutil.rmtree(out_dir, ignore_errors=True)
     out_dir.mkdir(parents=True)
-    PageWriter(store, out_dir, load_faces(adapters), cache, source).write()
+    writer = PageWriter(store, out_dir, load_faces(adapters), cache, source)
+    writer.write()
+    writer.history.write_feeds(out_dir, site_url)
     return out_dir
 
 
@@ -65,6 +69,7 @@ class PageWriter:
         self.highlighter = Highlighter(cache / "highlight" if cache else None)
         self.renderer = Renderer(source, self.files)
         self.latencies: dict[tuple[str, str], Chart | None] = {}
+        self.history = HistoryPages(store, faces, self.files, self.figures, self.renderer)
 
     def write(self) -> None:
         self._assets()
@@ -73,6 +78,7 @@ class PageWriter:
             self._cell(configuration)
         for workload in self.snapshot.workloads():
             self._workload(workload)
+        self.history.write(self._page)
         write_compared(self.snapshot, self.store, self.faces, self.out)
         rows = evidence_rows(self.snapshot, self.files)
         self._evidence(rows)
@@ -106,6 +112,7 @@ class PageWriter:
             "graph": graph,
             "profile_charts": self._profile(configuration, page),
             "others": comparisons(self.snapshot, configuration, self.faces),
+            "history_page": self.history.page_of(configuration.key.workload, configuration.key.compiler),
         }
         html = self.renderer.render("cell.html", page, **context, **shown)
         key = configuration.key
@@ -220,6 +227,7 @@ class PageWriter:
             targets=self._targets(page) if template == "measurements.html" else [],
             evidence_groups=Counter(row.workload for row in rows),
             slug=slug,
+            **(self.history.context() if template == "history_alerts.html" else {}),
             **more,
         )
         self._write(f".fragments/{name}", html)

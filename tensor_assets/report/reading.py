@@ -37,11 +37,13 @@ R = TypeVar("R", bound=Record)
 class Records(Protocol):
     """Where the tables read from: the latest record of every key, by type."""
 
-    def records(self, record_type: type[R]) -> Iterator[tuple[str, R]]: ...
+    def records(self, record_type: type[R], *, history: bool = False) -> Iterator[tuple[str, R]]: ...
 
 
 class PublicStore(Records, Protocol):
     """Where the pages read from: ``evidence.public.PublicView`` and whatever is as careful."""
+
+    def get(self, record_id: str) -> Record: ...
 
     def read(self, evidence: Evidence) -> bytes: ...
 

@@ -1,0 +1,131 @@
+"""A configuration's times over its records: every night a dot, levels as lines, resets and changes marked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import altair as alt
+
+from tensor_assets.history.series import Series, Track
+from tensor_assets.history.steps import Change
+from tensor_assets.history.watching import SMALLEST
+from tensor_assets.report.charts import BAND, INK, QUIET, ROWS, Chart, finished
+from tensor_assets.report.faces import Face
+from tensor_assets.report.quantities import duration, percent
+
+LINES, MARKS = "lines", "marks"
+_UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}
+
+
+def history_chart(track: Track, face: Face) -> Chart | None:
+    """None where there is one record: a dot has no history."""
+    points = [point for series in track.series for point in series.points]
+    if len(points) < 2:
+        return None
+    unit = duration(points[-1].median_ns).unit
+    scale = _UNITS[unit]
+    rows = [row for series in track.series for row in _rows(series, scale)]
+    lines = [row for series in track.series for row in _lines(series, scale)]
+    marks = [mark for series in track.series for mark in _marks(series)]
+    x = alt.X("day:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(grid=False, format="%Y-%m-%d"))
+    y = alt.Y("median:Q", title=f"{unit}, {track.clock} clock", scale=alt.Scale(zero=True, nice=True))
+    tips = [alt.Tooltip(f"{name}:N") for name in ("version", "text", "made", "record")]
+    dots = alt.Chart(alt.NamedData(name=ROWS)).encode(x=x)
+    levels = alt.Chart(alt.NamedData(name=LINES)).mark_line(color=INK, strokeWidth=1.5)
+    rules = alt.Chart(alt.NamedData(name=MARKS)).encode(x=alt.X("day:T", scale=alt.Scale(type="utc")))
+    layers = alt.layer(
+        dots.mark_rule(color=BAND, strokeWidth=3).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        rules.mark_rule(color=QUIET).encode(strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None)),
+        dots.mark_point(filled=True, size=26, opacity=1, color=face.colour).encode(y=y, tooltip=tips),
+        levels.encode(x=x, y=alt.Y("level:Q"), detail="piece:N"),
+        rules.mark_text(align="left", baseline="top", dx=4, dy=2, fontSize=11, color=INK).encode(
+            y=alt.value(0), text="text:N"
+        ),
+    )
+    title, subtitle = _title(track, face), _subtitle(track)
+    spec = finished(layers.properties(width=640, height=150), rows, title, subtitle)
+    spec["datasets"] = {ROWS: rows, LINES: lines, MARKS: marks}
+    place = track.place
+    name = "-".join(("history", place.workload, place.compiler, place.variant, place.target, place.shape, track.clock))
+    return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=_words(track))
+
+
+def _rows(series: Series, scale: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "day": point.created,
+            "made": point.created[:16].replace("T", " "),
+            "median": point.median_ns / scale,
+            "low": point.median_ns / scale * math.exp(-2 * point.deviation),
+            "high": point.median_ns / scale * math.exp(2 * point.deviation),
+            "text": str(duration(point.median_ns)),
+            "version": point.version,
+            "record": point.record[:12],
+        }
+        for point in series.points
+    ]
+
+
+def _lines(series: Series, scale: float) -> list[dict[str, Any]]:
+    found = []
+    for piece in series.levels:
+        ends = ((piece.start, piece.first), (piece.end - 1, piece.last))
+        name = f"{series.conditions.method[:8]} {series.conditions.driver} {series.conditions.device} {piece.start}"
+        found += [
+            {"day": series.points[place].created, "level": math.exp(level) / scale, "piece": name}
+            for place, level in ends
+        ]
+    return found
+
+
+def _marks(series: Series) -> list[dict[str, Any]]:
+    marks = [
+        {"day": series.points[change.at].created, "text": change_words(change), "dash": [1, 0]}
+        for change in large_changes(series)
+    ]
+    if series.reset:
+        marks.append({"day": series.points[0].created, "text": series.reset, "dash": [4, 3]})
+    return marks
+
+
+def large_changes(series: Series) -> list[Change]:
+    """Those that are worth a word; smaller ones are lines in the drawing."""
+    return [change for change in series.changes if abs(change.after - change.before) >= SMALLEST]
+
+
+def change_words(change: Change) -> str:
+    way = "slower" if change.ratio > 1 else "faster"
+    return f"{percent(abs(change.ratio - 1))} {way}{', a drift' if change.kind == 'drift' else ''}"
+
+
+def _title(track: Track, face: Face) -> str:
+    subject = f"{track.place.workload} × {face.title}"
+    last = track.series[-1]
+    found = large_changes(last)
+    if not found:
+        records = len(last.points)
+        return f"{subject}: one level over {records} record{'s' if records != 1 else ''}"
+    when = last.points[found[-1].at]
+    with_what = f" ({when.version})" if last.cause(found[-1], track.clock) is not None else ", with the same code"
+    return f"{subject}: {change_words(found[-1])} since {when.created[:10]}{with_what}"
+
+
+def _subtitle(track: Track) -> list[str]:
+    last = track.series[-1]
+    resets, records = len(track.series) - 1, sum(len(series.points) for series in track.series)
+    return [
+        f"{last.conditions.device}, {track.clock} clock, n = {records} records"
+        + (f", begun anew {resets}×" if resets else ""),
+        "dot: median of process medians; band: ±2 A/A standard deviations; line: level",
+    ]
+
+
+def _words(track: Track) -> str:
+    parts = []
+    for series in track.series:
+        began, ended = series.points[0].created[:10], series.points[-1].created[:10]
+        said = ", ".join(change_words(change) for change in large_changes(series)) or "one level"
+        reset = f"{series.reset}: " if series.reset else ""
+        parts.append(f"{reset}{began} to {ended}, {said}")
+    return "; ".join(parts)
