@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from tensor_assets.doctor.findings import Finding, fail, ok, warn
 from tensor_assets.errors import DeviceRefused
 from tensor_assets.sessions.allocation import GENERIC_TARGET
-from tensor_assets.sessions.nvml import Gpu, open_gpu
+from tensor_assets.sessions.inventory import open_gpu
+from tensor_assets.sessions.nvml import Gpu
 
 OFF_DEVICE = ("cpu", "sm_90")  # targets that need no GPU
 

@@ -9,7 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from tensor_assets.doctor import compilers, devices, index, installation, instance, places, profilers, workloads
+from tensor_assets.doctor import (
+    compilers,
+    devices,
+    index,
+    installation,
+    instance,
+    launchers,
+    places,
+    profilers,
+    workloads,
+)
 from tensor_assets.doctor.findings import Finding, fail, first_line
 from tensor_assets.settings import Settings
 
@@ -48,7 +58,8 @@ def _checks(settings: Settings, environ: Mapping[str, str], home: instance.Home)
         "places": lambda: places.check_places(settings, home.folder),
         "store": lambda: places.check_store(settings.store),
         "disks": lambda: places.check_disks(settings),
-        "instance": lambda: instance.check_instance(home),
+        "instance": lambda: instance.check_instance(home, settings.target),
+        "leases": launchers.check_leases,
         "device": lambda: devices.check_devices(settings.target),
         "profilers": lambda: profilers.check_profilers(settings, devices.present(), environ),
         "compilers": lambda: compilers.check_compilers(settings, environ),

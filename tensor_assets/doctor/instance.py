@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,18 +33,19 @@ def home_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Home
     return Home(folder, folder if folder != own and (folder / "dagster.yaml").is_file() else settings.root)
 
 
-def check_instance(home: Home) -> Iterator[Finding]:
+def check_instance(home: Home, target: str = "cpu") -> Iterator[Finding]:
     """The file, each component it configures, run monitoring. Connects to a database where one is configured."""
     source = home.config / "dagster.yaml"
     with tempfile.TemporaryDirectory(prefix="tensor-assets-doctor-") as scratch:
         try:
             ref = _read(home.config, scratch)
         except Exception as error:  # YAML's, Dagster's or a custom class's own, all of them mean: this file is wrong
-            yield fail("instance", f"{source}: {first_line(error)}", f"mend {source}")
+            yield fail("instance", f"{source}: {explained(error)}", f"mend {source}")
             return
         yield ok("instance", f"{source}{'' if home.config == home.folder else f', for {home.folder}'}")
         for component in COMPONENTS:
             yield _made(ref, component, source)
+        yield from _launcher(ref, source, target)
     yield from check_monitoring(ref.settings, source)
 
 
@@ -70,10 +72,33 @@ def install_command(error: object) -> str:
     return ".ci/setup engines" if any(module in said for module in EXTRAS) else ""
 
 
+def explained(error: Exception) -> str:
+    """One line; of a configuration that does not fit its schema, what does not fit instead of the schema."""
+    from dagster._core.errors import DagsterInvalidConfigError
+
+    if isinstance(error, DagsterInvalidConfigError) and error.errors:
+        return first_line("; ".join(one.message for one in error.errors))
+    return first_line(error)
+
+
 def _read(config: Path, scratch: str) -> InstanceRef:
     from dagster._core.instance.ref import InstanceRef
 
     return InstanceRef.from_dir(scratch, config_dir=str(config))
+
+
+def _launcher(ref: InstanceRef, source: Path, target: str) -> Iterator[Finding]:
+    from tensor_assets.doctor.launchers import check_launcher
+
+    coordinator = None
+    with suppress(Exception):  # told by its own check
+        coordinator = ref.run_coordinator
+    try:
+        launcher = ref.run_launcher
+    except Exception as error:
+        yield fail("run launcher", f"{source}: {explained(error)}", install_command(error) or f"mend {source}")
+        return
+    yield from check_launcher(launcher, coordinator, source, target)
 
 
 def _made(ref: InstanceRef, component: str, source: Path) -> Finding:
@@ -81,7 +106,5 @@ def _made(ref: InstanceRef, component: str, source: Path) -> Finding:
     try:
         made = getattr(ref, component)
     except Exception as error:  # a component's own: wrong config, missing module, a database that does not answer
-        return fail(
-            subject, f"{source}: {first_line(error)}", install_command(error) or f"mend {component} in {source}"
-        )
+        return fail(subject, f"{source}: {explained(error)}", install_command(error) or f"mend {component} in {source}")
     return ok(subject, type(made).__name__)

@@ -26,7 +26,7 @@ class DeviceQueue(QueuedRunCoordinator[Any]):
 
     def __init__(self, tag_concurrency_limits: Sequence[Mapping[str, Any]] | None = None, **options: Any) -> None:
         super().__init__(
-            tag_concurrency_limits=LIMITS if tag_concurrency_limits is None else tag_concurrency_limits, **options
+            tag_concurrency_limits=list(LIMITS if tag_concurrency_limits is None else tag_concurrency_limits), **options
         )
 
     def submit_run(self, context: SubmitRunContext) -> DagsterRun:

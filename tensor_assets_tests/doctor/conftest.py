@@ -14,7 +14,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A deployment of its own: the checkout's workloads and shapes, no compiler yet."""
     monkeypatch.setenv("TENSOR_ASSETS_LEASE", str(tmp_path / "lease"))
     (tmp_path / "adapters").mkdir()
-    (tmp_path / "dagster.yaml").write_text("run_monitoring: {enabled: true}\n")
+    (tmp_path / "dagster.yaml").write_bytes((ROOT / "dagster.yaml").read_bytes())
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     return Settings(
         root=tmp_path,
