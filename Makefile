@@ -27,7 +27,7 @@ ui: ; @.ci/setup runtime && $(RUN) ui --port $(PORT) # Dagster's UI on 127.0.0.1
 format: ; @.ci/setup test && $(BIN)/ruff format . && $(BIN)/ruff check --fix . # rewrite sources to the house style
 lock: ; @.ci/setup test && .ci/lock # regenerate every hash-pinned lock from its .in
 matrix-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --shape matrix --target cpu # the ten matrix workloads on every CPU compiler
-original-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --suite original --shape inspect --target cpu # all twenty workloads at inspection size
+original-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --suite original --shape inspect --target cpu --no-timing # all twenty workloads at inspection size, captured and judged
 sm_90: ; @.ci/setup runtime && $(RUN) report --suite matrix --target sm_90 # compiled for sm_90 without a GPU, never run
 adversary: ; @.ci/setup test && $(BIN)/python -m tensor_assets_tests.adversary.table --seeds 50 # every wrong and right compiler on every workload, fifty seeds: the table
 clean: ; rm -rf .venv site/build site/build.generated # what can be made again; evidence in .store stays

@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,13 +56,18 @@ def materialize(space: Workspace, request: Request) -> Made:
         runner.run(
             ("semantic_ir", "selected_plan"), cell.partition, f"{cell.title}: capture", {"capture": runner.cell()}
         )
+    if request.timed:
+        _time(runner, workloads, cells)
+    runner.run(("results", "charts", "pages", "site"), None, "report", {})
+    outcomes = {cell.title: _outcome(space, request, cell) for cell in cells}
+    return Made(outcomes=outcomes, page=space.settings.site / "index.html", seconds=runner.seconds)
+
+
+def _time(runner: _Runner, workloads: Sequence[str], cells: Sequence[Cell]) -> None:
     for workload in workloads:
         runner.run(("timing_session",), workload, f"{workload}: timing session", {"timing_session": runner.session()})
     for cell in cells:
         runner.run(("benchmark",), cell.partition, f"{cell.title}: benchmark", {"benchmark": runner.cell()})
-    runner.run(("results", "charts", "pages", "site"), None, "report", {})
-    outcomes = {cell.title: _outcome(space, request, cell) for cell in cells}
-    return Made(outcomes=outcomes, page=space.settings.site / "index.html", seconds=runner.seconds)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from tensor_assets.progress import listening
 @click.option("--target", default="", help="cpu, sm_90 (compiled, never run) or cuda (the device found).")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
 @click.option("--processes", default=3, show_default=True, help="Timing processes per configuration.")
+@click.option("--no-timing", is_flag=True, help="Capture and judge only.")
 @click.option("--force", is_flag=True, help="Work again even where nothing changed.")
 def report(
     workloads: tuple[str, ...],
@@ -26,6 +27,7 @@ def report(
     target: str,
     shape: str,
     processes: int,
+    no_timing: bool,
     force: bool,
 ) -> None:
     """Materialize workloads for every compiler this machine can run, build the site, print its path."""
@@ -36,6 +38,7 @@ def report(
         target=resolved_target(target or space.settings.target),
         shape=shape and space.known_shape(shape),
         processes=processes,
+        timed=not no_timing,
         force=force,
     )
     # Dagster takes seconds to import: a wrong name is told before.

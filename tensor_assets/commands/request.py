@@ -11,4 +11,5 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     shape: str = ""
     processes: int = 3
+    timed: bool = True  # False: capture and judge only
     force: bool = False

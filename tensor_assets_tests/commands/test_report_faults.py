@@ -74,8 +74,15 @@ def test_a_wrong_name_is_told_in_one_line(environment, arguments, expected):
 
 
 def test_a_report_and_a_second_one(environment):
-    first, second = run(environment, *REPORT), run(environment, *REPORT)
-    assert first.returncode == second.returncode == 0, first.stderr + second.stderr
+    untimed, first, second = (
+        run(environment, *REPORT, "--no-timing"),
+        run(environment, *REPORT),
+        run(environment, *REPORT),
+    )
+    assert untimed.returncode == first.returncode == second.returncode == 0, first.stderr + second.stderr
+    assert "timing" not in untimed.stderr
+    assert "timing host" in first.stderr
+    assert "compiling" not in first.stderr  # captured already
     assert "gemm | toy" in first.stdout
     page = Path(first.stdout.strip().splitlines()[-1].split(maxsplit=1)[1])
     assert page.is_file()
