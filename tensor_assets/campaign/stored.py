@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
 
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Key, Provenance, Record
@@ -13,6 +18,9 @@ R = TypeVar("R", bound=Record)
 
 # A wrong number or a missing op stays what it is while nothing changes; the rest may have been this machine's trouble.
 SETTLED = ("ok", "rejected", "unsupported")
+
+
+ARGUMENT = 200  # characters kept of one argument of a command
 
 
 class Stored(NamedTuple, Generic[R]):
@@ -30,7 +38,17 @@ def reuse(store: EvidenceStore, kind: type[R], key: Key) -> Stored[R] | None:
 
 
 def file(store: EvidenceStore, record: R) -> Stored[R]:
+    """Put into the store, with the command and the variables it came to be under; the store keeps of those what shapes
+    a result and names nobody."""
+    made = msgspec.structs.replace(record.provenance, command=_command(), environment=dict(os.environ))
+    record = msgspec.structs.replace(record, provenance=made)
     return Stored(store.put(record), record)
+
+
+def _command() -> tuple[str, ...]:
+    """As typed; Dagster hands a run over in one argument of many thousand characters, of which the start will do."""
+    program, *arguments = sys.argv
+    return (Path(program).name, *(argument[:ARGUMENT] for argument in arguments))
 
 
 def provenance(parents: tuple[str, ...] = (), seconds: dict[str, float] | None = None) -> Provenance:

@@ -40,6 +40,17 @@ def test_a_compiler_is_a_folder(space: Workspace):
     assert verify(space.settings.store).sound
 
 
+def test_a_record_says_how_it_came_to_be_and_names_nobody(space: Workspace, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/home/ada/bin/tensor-assets", "report", "--bundle", "/home/ada/out.bundle"])
+    for name, value in {"OMP_NUM_THREADS": "2", "MY_PASSWORD": "correct horse", "TRITON_API_KEY": "battery"}.items():
+        monkeypatch.setenv(name, value)
+    made = space.store.get(fixture_record(space, "gemm", "matrix_inspect").id).provenance
+    assert made.command[:3] == ("tensor-assets", "report", "--bundle")
+    assert "ada" not in str(made)
+    assert made.environment["OMP_NUM_THREADS"] == "2"
+    assert not {"MY_PASSWORD", "TRITON_API_KEY", "HOME", "PATH"} & set(made.environment)
+
+
 def test_unchanged_keys_recompute_nothing(space: Workspace):
     first = capture_cell(space, "gemm", "toy", SMALL)
     session = time_workload(space, "gemm", SMALL)
