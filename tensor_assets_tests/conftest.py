@@ -1,4 +1,4 @@
-"""Counts attacks and faults, tried and caught, and prints a table of them after the tests."""
+"""What all tests share: examples without a stopwatch, and a table of attacks and faults, tried and caught."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is, not whether the answer is right.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 Tally = Callable[..., None]
 _TALLIED = "tallied"
