@@ -2,6 +2,7 @@
 
 TensorAssetsError
 ├── ManifestError        a workload manifest is wrong: names the file, the JSON pointer, the value, what is allowed
+├── ClaimError           a claims file is wrong: names the file, the JSON pointer, the line, the value, what is allowed
 ├── TraceError           a Python function does what no workload can: names its line
 ├── SettingsError        a setting or argument is wrong: names it, its value, what is allowed
 ├── EnvironmentBroken    a compiler's environment cannot be built
@@ -32,6 +33,13 @@ class ManifestError(TensorAssetsError):
     def __init__(self, source: str, pointer: str, problem: str) -> None:
         super().__init__(f"{source} at {pointer or '/'}: {problem}")
         self.source, self.pointer, self.problem = source, pointer, problem
+
+
+class ClaimError(TensorAssetsError):
+    def __init__(self, source: str, pointer: str, line: int, problem: str) -> None:
+        place = f" line {line}" if line else ""
+        super().__init__(f"{source}{place} at {pointer or '/'}: {problem}")
+        self.source, self.pointer, self.line, self.problem = source, pointer, line, problem
 
 
 class TraceError(TensorAssetsError):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from tensor_assets.claims.reading import load_claims
 from tensor_assets.report import charts, profile_charts, quantities
 from tensor_assets.report.cell_page import cell_context, configuration_page
 from tensor_assets.report.charts import Chart
+from tensor_assets.report.claims import ClaimPages
+from tensor_assets.report.claims_view import view_parts
 from tensor_assets.report.columns import DESCRIPTIONS
 from tensor_assets.report.compare import comparisons, write_compared
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
@@ -40,16 +44,19 @@ def write_pages(
     cache: Path | None = None,
     source: Path = SITE,
     site_url: str = "",
+    claims: Sequence[Path] = (ROOT / "fixtures" / "claims",),
 ) -> Path:
     """Write the pages, figures, tables and public evidence of ``store`` into ``out_dir``, which is replaced.
 
     ``store`` is a ``PublicView``: what it holds back, no page shows. ``adapters`` says how compilers are called and
-    coloured; ``cache`` keeps highlighted text and drawn charts between builds; ``site_url`` is for the feeds. Raises
-    EvidenceMissing if a record names evidence that is not there.
+    coloured; ``cache`` keeps highlighted text and drawn charts between builds; ``site_url`` is for the feeds;
+    ``claims`` are folders of claim files. Raises EvidenceMissing if a record names evidence that is not there,
+    ClaimError, and SiteBroken if a page names a claim that does not exist.
     """
     shutil.rmtree(out_dir, ignore_errors=True)
     out_dir.mkdir(parents=True)
     writer = PageWriter(store, out_dir, load_faces(adapters), cache, source)
+    writer.show_claims(claims)
     writer.write()
     writer.history.write_feeds(out_dir, site_url)
     return out_dir
@@ -70,6 +77,11 @@ class PageWriter:
         self.renderer = Renderer(source, self.files)
         self.latencies: dict[tuple[str, str], Chart | None] = {}
         self.history = HistoryPages(store, faces, self.files, self.figures, self.renderer)
+
+    def show_claims(self, folders: Sequence[Path]) -> None:
+        """Let pages say ``{{ claim("id") }}``."""
+        self.claims = ClaimPages(self.store, load_claims(folders), self.snapshot, self.files)
+        self.renderer.environment.globals["claim"] = self.claims.function()
 
     def write(self) -> None:
         self._assets()
@@ -210,6 +222,8 @@ class PageWriter:
             "alarms": self._alarms(),
             "example": self._example(),
             "fragment": lambda template, **more: self._fragment(page, template, written, rows, **more),
+            "claim_table": self.claims.table,
+            "claim_view": view_parts,
             "licences": sorted(path.name for path in (self.source / "licences").iterdir()),
         }
 

@@ -148,14 +148,20 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def read_snapshot(store: Records) -> Snapshot:
-    """The latest record of every configuration, fixture and session of ``store``."""
+def every_configuration(store: Records, *, newest: bool = False) -> tuple[Configuration, ...]:
+    """The latest capture of every key, so one for each version of a compiler; or only the newest of them all."""
     environments = dict(store.records(EnvironmentRecord))
     benchmarks = list(store.records(BenchmarkRecord))
     profiles = list(store.records(ProfileRecord))
-    captures = _latest(store.records(CaptureRecord))
+    captures = store.records(CaptureRecord)
+    chosen = _latest(captures) if newest else list(captures)
+    return tuple(_configuration(*capture, environments, benchmarks, profiles) for capture in chosen)
+
+
+def read_snapshot(store: Records) -> Snapshot:
+    """The latest record of every configuration, fixture and session of ``store``."""
     return Snapshot(
-        configurations=tuple(_configuration(*capture, environments, benchmarks, profiles) for capture in captures),
+        configurations=every_configuration(store, newest=True),
         fixtures={(r.key.workload, r.key.shape): (i, r) for i, r in _latest(store.records(FixtureRecord))},
         sessions=dict(store.records(SessionRecord)),
     )

@@ -1,0 +1,104 @@
+"""The documents that claims are asked of: every configuration of a store, every version of it, read when asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from tensor_assets.claims.documents import document_of
+from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, EvidencePrivate
+from tensor_assets.records import EffortRecord, Evidence
+from tensor_assets.report.reading import Configuration, PublicStore, every_configuration
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """A configuration that a claim may be asked of, and where its evidence lies."""
+
+    workload: str
+    shape: str
+    compiler: str
+    variant: str
+    device: str
+    version: str
+    status: str
+    reason: str
+    created: str
+    records: tuple[str, ...]  # ids, the capture's first
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        return self.workload, self.shape, self.compiler, self.variant
+
+
+class Library:
+    """Every capture of a store with what was measured of it, as documents. A document is made once."""
+
+    def __init__(self, store: PublicStore) -> None:
+        self._store = store
+        self._configurations = {c.capture_id: c for c in every_configuration(store)}
+        self._efforts = list(store.records(EffortRecord))
+        self._cells: dict[tuple[str, str], list[Subject]] = defaultdict(list)
+        for configuration in self._configurations.values():
+            subject = _subject(configuration, self._efforts)
+            self._cells[subject.workload, subject.compiler].append(subject)
+        self._documents: dict[tuple[str, bool], Any] = {}
+
+    def of_cell(self, workload: str, compiler: str) -> list[Subject]:
+        return self._cells.get((workload, compiler), [])
+
+    def configuration(self, subject: Subject) -> Configuration:
+        return self._configurations[subject.records[0]]
+
+    def document(self, subject: Subject, *, deep: bool = True) -> Any:
+        """The view of ``subject`` as plain JSON data; without ``deep`` no native text is read."""
+        place = (subject.records[0], deep)
+        if place not in self._documents:
+            configuration = self._configurations[subject.records[0]]
+            efforts = [record for _, record in _same_cell(configuration, self._efforts)]
+            read = self._text if deep else _unread
+            self._documents[place] = plain(document_of(configuration, efforts, read))
+        return self._documents[place]
+
+    def _text(self, evidence: Evidence) -> str | None:
+        try:
+            return self._store.read(evidence).decode("utf-8", "replace")
+        except (EvidenceMissing, EvidencePrivate, EvidenceDamaged):
+            return None
+
+
+def plain(document: Any) -> Any:
+    """As JSON would have it: lists for tuples, so that queries and expectations compare alike."""
+    return msgspec.json.decode(msgspec.json.encode(document))
+
+
+def _unread(evidence: Evidence) -> str | None:
+    return None
+
+
+def _subject(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> Subject:
+    key = c.key
+    others = (c.environment_id, c.benchmark_id, c.profile_id, *(i for i, _ in _same_cell(c, efforts)))
+    return Subject(
+        workload=key.workload,
+        shape=key.shape,
+        compiler=key.compiler,
+        variant=key.variant,
+        device=key.target,
+        version=c.capture.version or (c.environment.version if c.environment else ""),
+        status=c.capture.outcome.status,
+        reason=c.capture.outcome.reason,
+        created=c.capture.provenance.created,
+        records=(c.capture_id, *(record_id for record_id in others if record_id)),
+    )
+
+
+def _same_cell(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> Iterator[tuple[str, EffortRecord]]:
+    """Search-effort comparisons of this configuration's cell in the same environment."""
+    own = (c.key.workload, c.key.shape, c.key.compiler, c.key.target, c.key.environment)
+    for record_id, record in efforts:
+        key = record.key
+        if (key.workload, key.shape, key.compiler, key.target, key.environment) == own:
+            yield record_id, record

@@ -1,0 +1,128 @@
+"""A claim's JMESPath query: compiled, checked against the view's fields before it is asked of anything."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+import jmespath
+import msgspec
+from jmespath.exceptions import JMESPathError
+
+from tensor_assets.claims.view import Document
+
+Node = dict[str, Any]
+_DEEP = {"text", "sass", "ptx", "opcodes", "matrix_opcodes", "family"}
+_KEEPS = {"sort", "sort_by", "reverse", "to_array"}  # functions whose result is of their first argument's type
+_ITEM = {"max_by", "min_by", "max", "min"}
+
+
+class BadQuery(Exception):
+    """A query that is no JMESPath, or names a field that the view does not have; says which it has."""
+
+
+class Query:
+    """Raises BadQuery for what can never be answered."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self._compiled = jmespath.compile(text)
+        except JMESPathError as error:
+            raise BadQuery(f"is not JMESPath: {' '.join(str(error).split())}") from None
+        fields: set[str] = set()
+        _type_of(self._compiled.parsed, Document, fields)
+        # Whether it asks for what stands in native text: only then are the texts read.
+        self.deep = bool(fields & _DEEP)
+
+    def ask(self, document: Any) -> Any:
+        """The answer, as plain JSON data. Raises BadQuery if a function is given what it cannot take."""
+        try:
+            return self._compiled.search(document)
+        except JMESPathError as error:
+            raise BadQuery(f"cannot be answered: {' '.join(str(error).split())}") from None
+
+
+def _type_of(node: Node, given: Any, fields: set[str]) -> Any:
+    """The type of what ``node`` makes of a ``given``; Any where it cannot be told. Gathers every field it names."""
+    kind, children = node["type"], node["children"]
+    if kind == "field":
+        fields.add(node["value"])
+        return _field(given, node["value"])
+    if kind in ("subexpression", "pipe", "index_expression"):
+        for child in children:
+            given = _type_of(child, given, fields)
+        return given
+    if kind in ("projection", "filter_projection", "value_projection"):
+        return _projection(node, given, fields)
+    if kind == "flatten":
+        inner = _item(_type_of(children[0], given, fields))
+        return list[_item(inner) if _is_list(inner) else inner]  # type: ignore[misc]
+    if kind == "index":
+        return _item(given)
+    if kind in ("slice", "identity", "current"):
+        return given
+    if kind == "function_expression":
+        return _function(node, given, fields)
+    for child in children:  # comparisons, and/or/not, multi-selects, literals, expression references
+        _type_of(child, given, fields)
+    return Any
+
+
+def _projection(node: Node, given: Any, fields: set[str]) -> Any:
+    source = _type_of(node["children"][0], given, fields)
+    item = _values(source) if node["type"] == "value_projection" else _item(source)
+    for child in node["children"][2:]:  # a filter's condition
+        _type_of(child, item, fields)
+    return list[_type_of(node["children"][1], item, fields)]  # type: ignore[misc]
+
+
+def _function(node: Node, given: Any, fields: set[str]) -> Any:
+    arguments = [child for child in node["children"] if child["type"] != "expref"]
+    types_ = [_type_of(child, given, fields) for child in arguments]
+    for reference in (child for child in node["children"] if child["type"] == "expref"):
+        _type_of(reference["children"][0], _item(types_[0]) if types_ else Any, fields)
+    if node["value"] in _KEEPS and types_:
+        return types_[0]
+    return _item(types_[0]) if node["value"] in _ITEM and types_ else Any
+
+
+def _field(given: Any, name: str) -> Any:
+    for alternative in _alternatives(given):
+        if alternative is Any:
+            return Any
+        if typing.get_origin(alternative) is dict:
+            return typing.get_args(alternative)[1]
+        if isinstance(alternative, type) and issubclass(alternative, msgspec.Struct):
+            hints = typing.get_type_hints(alternative)
+            if name in hints:
+                return hints[name]
+            raise BadQuery(f"{_called(alternative)} has no field {name!r} (have: {', '.join(hints)})")
+    raise BadQuery(f"{name!r} is asked of {_called(given)}, which has no fields")
+
+
+def _item(given: Any) -> Any:
+    for alternative in _alternatives(given):
+        if typing.get_origin(alternative) in (tuple, list):
+            return typing.get_args(alternative)[0]
+    return Any
+
+
+def _values(given: Any) -> Any:
+    return next((typing.get_args(a)[1] for a in _alternatives(given) if typing.get_origin(a) is dict), Any)
+
+
+def _is_list(given: Any) -> bool:
+    return any(typing.get_origin(a) in (tuple, list) for a in _alternatives(given))
+
+
+def _alternatives(given: Any) -> list[Any]:
+    if isinstance(given, types.UnionType) or typing.get_origin(given) is typing.Union:
+        return [a for a in typing.get_args(given) if a is not type(None)]
+    return [given]
+
+
+def _called(given: Any) -> str:
+    name = getattr(given, "__name__", str(given))
+    return "a list" if _is_list(given) else f"a {name.removesuffix('View').lower()}"

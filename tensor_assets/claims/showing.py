@@ -1,0 +1,43 @@
+"""A query's answer as one short line: what a badge, a table and a message show of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+LONGEST = 160
+
+
+def shown_value(value: Any, operator: str = "equals", expected: Any = None) -> str:
+    """Compact JSON; of a long text, the lines that ``contains`` and ``in_order`` look for."""
+    if isinstance(value, str) and operator in ("contains", "in_order", "lacks"):
+        parts = expected if isinstance(expected, list) else [expected]
+        return _shortened(" … ".join(_line_with(value, part) for part in parts if isinstance(part, str)))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, str):
+        return _shortened(" ".join(value.split()))
+    return _shortened(json.dumps(rounded(value), ensure_ascii=False))
+
+
+def rounded(value: Any) -> Any:
+    """Floats with six significant digits, everywhere inside."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return value
+
+
+def _line_with(text: str, part: str) -> str:
+    line = next((" ".join(line.split()) for line in text.splitlines() if part in line), "")
+    if not line:
+        return f"no line with {part!r}" if part not in text else part
+    place = max(0, line.find(part) - 30)
+    return line if len(line) <= 100 else f"…{line[place : place + 90]}…"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

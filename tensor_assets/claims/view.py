@@ -1,0 +1,194 @@
+"""The view of a configuration that claims are asked of: one plain, documented, stable JSON document.
+
+Names here are a contract with authors: a field may be added, never renamed or given another meaning. What a record does
+not say is null; a list that is empty says there is none.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+Extent = tuple[int, int, int]
+Parameters = dict[str, str | int | float | bool]
+
+
+class View(msgspec.Struct, frozen=True):
+    pass
+
+
+class NodeView(View, frozen=True, kw_only=True):
+    """A node of the semantic graph, as the compiler names it."""
+
+    op: str
+    role: str  # input, contraction, reduction, view, cast, epilogue, constant, output, other
+    shape: tuple[int, ...]
+    dtype: str
+    computes: tuple[str, ...]  # ops of the workload that it stands for
+    inputs: tuple[str, ...]  # ops of the nodes it reads
+
+
+class GraphView(View, frozen=True, kw_only=True):
+    """The program as the compiler first holds it."""
+
+    stage: str
+    nodes: tuple[NodeView, ...]
+    ops: tuple[str, ...]  # of the nodes that compute something, in order
+    incomplete: str
+
+
+class StageView(View, frozen=True, kw_only=True):
+    """One native representation. ``text`` is null where it is not at hand."""
+
+    level: str  # semantic, scheduled, code, machine
+    language: str
+    produced_by: str
+    text: str | None = None
+
+
+class KernelView(View, frozen=True, kw_only=True):
+    """One planned kernel or library call; on a CPU, one call of generated code."""
+
+    position: int  # among the activities of an invocation, from 0
+    kind: str  # kernel, library
+    name: str
+    grid: Extent | None  # blocks
+    block: Extent | None  # threads
+    threads: int | None  # of one block
+    registers: int | None  # per thread, as assembled with the capture; ``timeline`` has what the driver loaded
+    shared_bytes: int | None
+    parameters: Parameters  # by the compiler's own names
+    computes: tuple[str, ...]  # ops of the workload
+    rounds: tuple[str, ...]  # boundaries rounded in it
+    instruction: str  # matrix instruction, as the adapter found it in the code
+    family: str  # HGMMA, HMMA, FFMA, … from its machine code; empty where none is at hand
+    matrix_opcodes: dict[str, int]  # matrix instruction of the machine code → how often it stands there
+    opcodes: dict[str, int] | None = None  # every instruction → how often it stands there; not how often it runs
+    sass: str | None = None
+    ptx: str | None = None
+
+
+class ActivityView(View, frozen=True, kw_only=True):
+    """One thing that the device does in an invocation, planned or seen."""
+
+    kind: str  # kernel, library, memset, memcpy
+    name: str
+    bytes: int | None = None  # of a memset or copy
+    grid: Extent | None = None
+    block: Extent | None = None
+    threads: int | None = None
+    registers: int | None = None
+    shared_bytes: int | None = None
+    duration_us: float | None = None
+    family: str = ""
+    opcodes: dict[str, int] | None = None
+
+
+class BufferView(View, frozen=True, kw_only=True):
+    name: str
+    role: str  # input, intermediate, output, workspace
+    bytes: int
+
+
+class RoundingView(View, frozen=True, kw_only=True):
+    boundary: str
+    kernel: int  # position
+    evidence: str
+    certain: bool
+
+
+class DecisionView(View, frozen=True, kw_only=True):
+    subject: str
+    result: str
+    before: str
+    after: str
+    mechanism: str
+    preconditions: tuple[str, ...]
+    fixes: str
+    leaves_open: str
+    confirmed_by: str
+
+
+class CandidateView(View, frozen=True, kw_only=True):
+    name: str
+    chosen: bool
+    parameters: Parameters
+    predicted_us: float | None
+    measured_us: float | None
+    refused: str
+
+
+class SearchView(View, frozen=True, kw_only=True):
+    scope: str
+    tried: int
+    seconds: float
+    censored: str
+    candidates: tuple[CandidateView, ...]
+
+
+class JudgedView(View, frozen=True, kw_only=True):
+    """All verdicts of one kind. ``mismatches`` is fixture → elements that differ, of the worst output."""
+
+    passed: bool
+    mismatches: dict[str, int]
+    worst: float  # largest difference from the reference
+
+
+class AdmissionView(View, frozen=True, kw_only=True):
+    admitted: bool | None  # null where it did not run
+    boundary: str  # that broke, where one was recognized
+    reason: str
+    exact: JudgedView | None
+    interval: JudgedView | None
+    tolerance: JudgedView | None
+
+
+class TimingView(View, frozen=True, kw_only=True):
+    """Warm, on random data. Medians are of one process each; low and high are the least and greatest of them."""
+
+    medians_us: tuple[float, ...]
+    median_us: float
+    low_us: float
+    high_us: float
+    noise: float | None
+    verdict: str  # against the session's baseline
+
+
+class TrialView(View, frozen=True, kw_only=True):
+    """One cold search of a search-effort comparison."""
+
+    block: int
+    outcome: str
+    reason: str
+    tried: int | None
+    compile_seconds: float | None
+    median_us: float | None
+
+
+class Document(View, frozen=True, kw_only=True):
+    """One configuration on one target: everything its records say."""
+
+    workload: str
+    shape: str
+    compiler: str
+    variant: str
+    device: str  # the target: cpu, sm_90 or a device by name
+    version: str  # of the compiler
+    packages: dict[str, str]
+    outcome: str
+    reason: str
+    graph: GraphView | None
+    stages: dict[str, StageView]
+    activities: tuple[ActivityView, ...] | None  # planned, in launch order
+    kernels: tuple[KernelView, ...] | None
+    buffers: tuple[BufferView, ...] | None
+    intermediates: tuple[BufferView, ...] | None
+    storage_bytes: int | None  # one write and one read of every intermediate
+    roundings: tuple[RoundingView, ...] | None
+    decisions: tuple[DecisionView, ...]
+    notes: tuple[str, ...]
+    search: SearchView | None
+    admission: AdmissionView | None
+    compile_seconds: float | None
+    timings: dict[str, TimingView]  # by clock: host, graph, device
+    timeline: tuple[ActivityView, ...] | None  # what a device trace saw of one invocation
+    effort: tuple[TrialView, ...]
