@@ -16,6 +16,7 @@ from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.records import CaptureRecord, EnvironmentRecord, FixtureRecord, Key, Outcome
 from tensor_assets.sessions.allocation import current_allocation, device_of
+from tensor_assets.sessions.lease import Lease
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment
@@ -183,6 +184,8 @@ class _Cell:
             parents=self._parents,
         )
         allocation = current_allocation(target, self._space.lease) if worker_target(target) == "cuda" else None
-        with scratch_folder(self._space.settings.cache, "capture-") as scratch:
+        # Compiling beside somebody's timing would spoil it, on whichever device.
+        compiling = Lease().shared(f"capturing {task.title}")
+        with compiling, scratch_folder(self._space.settings.cache, "capture-") as scratch:
             record = capture_variant(task, self._space.store, scratch)
             return file(self._space.store, msgspec.structs.replace(record, allocation=allocation))

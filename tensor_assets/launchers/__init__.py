@@ -6,8 +6,9 @@ Both are named in ``dagster.yaml``::
     run_coordinator: {module: tensor_assets.launchers, class: DeviceQueue}
 """
 
+from tensor_assets.launchers.host import HostRunLauncher
 from tensor_assets.launchers.launcher import H100RunLauncher
 from tensor_assets.launchers.policy import DevicePolicy
 from tensor_assets.launchers.queue import DeviceQueue
 
-__all__ = ["DevicePolicy", "DeviceQueue", "H100RunLauncher"]
+__all__ = ["DevicePolicy", "DeviceQueue", "H100RunLauncher", "HostRunLauncher"]

@@ -40,7 +40,9 @@ def landed(instance: DagsterInstance | None, run: DagsterRun | None, log: loggin
 
 def _take(instance: DagsterInstance, run: DagsterRun, launcher: H100RunLauncher, stack: ExitStack) -> str:
     run = instance.get_run_by_id(run.run_id) or run  # with the tags of its launch, made after it was created
-    instance.add_run_tags(run.run_id, {tags.RUN: run.run_id, tags.PROCESS: str(ProcessNote.mine())})
+    here = {tags.RUN: run.run_id, tags.PROCESS: str(ProcessNote.mine())}
+    if not here.items() <= run.tags.items():
+        instance.add_run_tags(run.run_id, here)
     if launcher.route(run) != tags.GPU:
         return ""
     granted = Grant.read(tags.own(run)) or grant(instance, run, launcher.policy)

@@ -13,7 +13,7 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
 from tensor_assets.launchers import tags
 from tensor_assets.launchers.grants import Grant, grant
-from tensor_assets.launchers.nested import SCHEMA, THIS_HOST, is_this_host, nested_launcher, registered
+from tensor_assets.launchers.nested import DAGSTERS_OWN, THIS_HOST, is_this_host, nested_launcher, registered, schema
 from tensor_assets.launchers.policy import DevicePolicy
 from tensor_assets.launchers.processes import ProcessNote
 from tensor_assets.launchers.routing import route_of
@@ -46,7 +46,7 @@ class H100RunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
         pool: str = POOL,
         policy: DevicePolicy | None = None,
         gpu: Mapping[str, Any] = THIS_HOST,
-        default: Mapping[str, Any] = THIS_HOST,
+        default: Mapping[str, Any] = DAGSTERS_OWN,
         inventory: str = "",
     ) -> None:
         self._inst_data = inst_data
@@ -65,8 +65,8 @@ class H100RunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
         return {
             "pool": Field(str, is_required=False, default_value=POOL, description="Pool of the assets that use a GPU."),
             "policy": Field(_POLICY_SCHEMA, is_required=False, default_value={}),
-            "gpu": SCHEMA,
-            "default": SCHEMA,
+            "gpu": schema(THIS_HOST),
+            "default": schema(DAGSTERS_OWN),
             "inventory": Field(
                 StringSource,
                 is_required=False,

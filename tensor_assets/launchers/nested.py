@@ -14,17 +14,19 @@ from dagster._serdes import ConfigurableClassData
 
 from tensor_assets.errors import LauncherMisconfigured
 
-THIS_HOST = {"module": "dagster", "class": "DefaultRunLauncher", "config": {}}
+THIS_HOST = {"module": "tensor_assets.launchers", "class": "HostRunLauncher", "config": {}}
+DAGSTERS_OWN = {"module": "dagster", "class": "DefaultRunLauncher", "config": {}}
 
-SCHEMA = Field(
-    {
-        "module": Field(str, description="Python module of the launcher, e.g. dagster_ray."),
-        "class": Field(str, description="Its class, e.g. RayRunLauncher."),
-        "config": Field(dict, is_required=False, default_value={}, description="Its own configuration."),
-    },
-    is_required=False,
-    default_value=THIS_HOST,
-)
+_SCHEMA = {
+    "module": Field(str, description="Python module of the launcher, e.g. dagster_ray."),
+    "class": Field(str, description="Its class, e.g. RayRunLauncher."),
+    "config": Field(dict, is_required=False, default_value={}, description="Its own configuration."),
+}
+
+
+def schema(default: Mapping[str, Any]) -> Field:
+    """Of a nested launcher that may be left out."""
+    return Field(_SCHEMA, is_required=False, default_value=dict(default))
 
 
 def nested_launcher(config: Mapping[str, Any], where: str) -> RunLauncher[Any]:
@@ -49,7 +51,7 @@ def registered(launcher: RunLauncher[Any], instance: DagsterInstance) -> RunLaun
 
 def is_this_host(config: Mapping[str, Any]) -> bool:
     """Whether runs of this launcher land where it was called: then the device can be looked at before they start."""
-    return (config["module"], config["class"]) == (THIS_HOST["module"], THIS_HOST["class"])
+    return any(_called(config) == _called(one) for one in (THIS_HOST, DAGSTERS_OWN))
 
 
 def _called(config: Mapping[str, Any]) -> str:

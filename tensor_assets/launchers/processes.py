@@ -21,8 +21,13 @@ class ProcessNote(msgspec.Struct, frozen=True, kw_only=True):
     started: float  # Unix time, as the kernel has it
 
     @classmethod
+    def of(cls, pid: int, started: float) -> ProcessNote:
+        """A process of this host, now."""
+        return cls(host=socket.gethostname(), boot=boot_id(), pid=pid, started=started)
+
+    @classmethod
     def mine(cls) -> ProcessNote:
-        return cls(host=socket.gethostname(), boot=boot_id(), pid=os.getpid(), started=psutil.Process().create_time())
+        return cls.of(os.getpid(), psutil.Process().create_time())
 
     @classmethod
     def read(cls, text: str) -> ProcessNote | None:

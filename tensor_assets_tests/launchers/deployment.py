@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 import yaml
+from dagster import DagsterInstance
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "tensor_assets_tests" / "workers" / "adapters" / "numpy_reference"
@@ -94,6 +95,9 @@ class Deployment:
     # Its processes
 
     def start(self) -> None:
+        # Processes that make one instance's databases at the same time fail each other.
+        with DagsterInstance.from_config(str(self.home)) as instance:
+            assert instance.schedule_storage is not None
         for name in ("code", "webserver", "daemon"):
             self.begin(name)
         self.wait_for(self.answers, "the webserver's answer")
