@@ -31,13 +31,16 @@
         this.outof.get(source).push(target);
       }
       this.svg = root.querySelector("svg");
+      this.stage = (root.dataset.scope || "") + graph.stage; // of the lines on this page
+      const arrow = `arrow-${this.stage}`;
       this.said = root.querySelector(".graph__said");
       this.scene = make("g");
       this.svg.replaceChildren(
-        make("defs", {}, make("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },
+        make("defs", {}, make("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" },
           make("path", { d: "M0 1 7 4 0 7z", class: "tip" }))),
         this.scene,
       );
+      this.arrow = `url(#${arrow})`;
       this.partial = graph.nodes.length > WHOLE;
       this.selected = null;
       this.layout(this.partial ? this.around(this.start()) : [...this.nodes.keys()]);
@@ -90,7 +93,7 @@
       const edges = make("g", { class: "edges" });
       for (const edge of this.plan.edges()) {
         const { points, x, y, width } = this.plan.edge(edge);
-        edges.append(make("path", { d: curve(points), "marker-end": "url(#arrow)" }));
+        edges.append(make("path", { d: curve(points), "marker-end": this.arrow }));
         if (width) edges.append(make("text", { x, y: y - 4 }, this.nodes.get(edge.v).shape));
       }
       const nodes = make("g", { class: "nodes" });
@@ -175,11 +178,11 @@
     light(node) {
       document.querySelectorAll(".code .l.hit").forEach((line) => line.classList.remove("hit"));
       if (!node.lines) return;
-      const first = document.getElementById(`${this.graph.stage}-${node.lines[0]}`);
+      const first = document.getElementById(`${this.stage}-${node.lines[0]}`);
       if (!first) return;
-      dispatchEvent(new CustomEvent("tensor-assets-stage", { detail: this.graph.stage }));
+      dispatchEvent(new CustomEvent("tensor-assets-stage", { detail: this.stage }));
       for (let number = node.lines[0]; number <= node.lines[1]; number++) {
-        document.getElementById(`${this.graph.stage}-${number}`)?.classList.add("hit");
+        document.getElementById(`${this.stage}-${number}`)?.classList.add("hit");
       }
       const code = first.closest(".code");
       code.scrollTop = first.offsetTop - code.offsetTop - code.clientHeight / 2;
@@ -250,10 +253,10 @@
         drag = null;
       });
       this.svg.addEventListener("pointercancel", () => { drag = null; });
-      document.querySelectorAll(`.stage[data-stage="${this.graph.stage}"] .l`).forEach((line) => {
+      document.querySelectorAll(`.stage[data-stage="${this.stage}"] .l`).forEach((line) => {
         line.addEventListener("click", (event) => {
           if (event.target.closest("a")) return;
-          const number = Number(line.id.slice(this.graph.stage.length + 1));
+          const number = Number(line.id.slice(this.stage.length + 1));
           const inside = this.graph.nodes.filter((node) => node.lines && node.lines[0] <= number && number <= node.lines[1])
             .sort((a, b) => a.lines[1] - a.lines[0] - (b.lines[1] - b.lines[0]));
           if (inside.length) this.select(inside[0].id);

@@ -11,7 +11,7 @@ from tensor_worker.artifacts import Plan
 from tensor_assets.records import Admission, Record, Verdict
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
-from tensor_assets.report.matrix import cell_page, slug, target_title, workload_page
+from tensor_assets.report.matrix import configuration_page, slug, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target
@@ -20,14 +20,6 @@ from tensor_assets.report.tables import intermediate_bytes, process_range
 
 # What a verdict is called on the page, the deciding one first.
 KINDS = {"exact": "bit for bit", "form": "form", "interval": "outer interval", "tolerance": "tolerance"}
-
-
-def configuration_page(snapshot: Snapshot, configuration: Configuration) -> str:
-    """The cell's own address for the configuration that stands for it, one below it for every other."""
-    key = configuration.key
-    if snapshot.of_cell(key.workload, key.compiler)[0] is configuration:
-        return cell_page(key.workload, key.compiler)
-    return f"cells/{key.workload}/{key.compiler}/{slug(key.variant)}-{slug(key.target)}-{slug(key.shape)}.html"
 
 
 def cell_context(
@@ -210,6 +202,3 @@ def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
     if capture.device and configuration.key.target == "cpu":
         says.append("Times of a general-purpose processor say nothing about a GPU.")
     return says
-
-
-__all__ = ["cell_context", "configuration_page", "fusion_map"]

@@ -17,7 +17,7 @@ from tensor_assets.claims.claim import Claim
 from tensor_assets.claims.judging import CaseVerdict, Judgement, Observation, judge
 from tensor_assets.claims.library import Library, Subject
 from tensor_assets.errors import SiteBroken
-from tensor_assets.report.cell_page import configuration_page
+from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import PublicStore, Snapshot
 

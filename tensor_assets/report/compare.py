@@ -9,9 +9,8 @@ from typing import Any
 from tensor_worker.artifacts import Launch
 
 from tensor_assets.records import Key, Timing
-from tensor_assets.report.cell_page import configuration_page
 from tensor_assets.report.faces import Face, face_of
-from tensor_assets.report.matrix import slug
+from tensor_assets.report.matrix import configuration_page, slug
 from tensor_assets.report.quantities import duration, extents, percent, size
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot
 from tensor_assets.report.tables import intermediate_bytes, process_range

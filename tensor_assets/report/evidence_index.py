@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tensor_assets.records import Evidence, Record
-from tensor_assets.report.cell_page import configuration_page
-from tensor_assets.report.matrix import workload_page
+from tensor_assets.report.matrix import configuration_page, workload_page
 from tensor_assets.report.public import Found, PublicFiles
 from tensor_assets.report.reading import Configuration, Snapshot
 

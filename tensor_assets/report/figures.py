@@ -81,3 +81,8 @@ def _inline(drawing: str) -> Markup:
     for colour, name in INKS.items():
         drawing = drawing.replace(f'"{colour}"', f'"var(--{name})"')
     return Markup(drawing)
+
+
+def root_of_site(page: str) -> str:
+    """The way from a page to the site's root."""
+    return "/".join([".."] * page.count("/")) or "."

@@ -25,7 +25,10 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = "blocked"
     word: str = ""
     hover: str = ""
+    capture: str = ""  # record id, of the number of launches
     launches: int | str = ""
+    benchmark: str = ""  # record id, of the time
+    median: str = ""  # its place in it
     time: str = ""
     width: float | None = None  # per cent of the slowest time in its row
     limit: float | None = None
@@ -50,6 +53,7 @@ class MatrixView(msgspec.Struct, frozen=True):
     shape: str  # empty where rows differ: each then says its own
     title: str
     caption: str
+    unit: str  # of every time in it
     columns: tuple[Column, ...]
     rows: tuple[MatrixRow, ...]
 
@@ -63,6 +67,14 @@ def matrix_views(snapshot: Snapshot, faces: dict[str, Face]) -> list[MatrixView]
 
 def cell_page(workload: str, compiler: str) -> str:
     return f"cells/{workload}/{compiler}.html"
+
+
+def configuration_page(snapshot: Snapshot, configuration: Configuration) -> str:
+    """The cell's own address for the configuration that stands for it, one below it for every other."""
+    key = configuration.key
+    if snapshot.of_cell(key.workload, key.compiler)[0] is configuration:
+        return cell_page(key.workload, key.compiler)
+    return f"cells/{key.workload}/{key.compiler}/{slug(key.variant)}-{slug(key.target)}-{slug(key.shape)}.html"
 
 
 def workload_page(workload: str) -> str:
@@ -105,7 +117,8 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
         here = [c for c in snapshot.configurations if (c.key.workload, c.key.target) == (workload, target)]
         if here:
             shape = snapshot.main_shape(workload, target)
-            cells = _cells([c for c in here if c.key.shape == shape], compilers, faces, clock, unit)
+            shown = [c for c in here if c.key.shape == shape]
+            cells = _cells(snapshot, shown, compilers, faces, clock, unit)
             rows.append(MatrixRow(workload, snapshot.question(workload), shape, workload_page(workload), cells))
     shapes = {row.shape for row in rows}
     return MatrixView(
@@ -113,6 +126,7 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
         shape=shapes.pop() if len(shapes) == 1 else "",
         title=target_title(snapshot, target),
         caption=_caption(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells)),
+        unit=unit,
         columns=tuple(Column(face_of(name, faces), _version(snapshot, name, target)) for name in compilers),
         rows=tuple(rows),
     )
@@ -147,17 +161,26 @@ def timing_by(configuration: Configuration, clock: str) -> Timing | None:
 
 
 def _cells(
-    configurations: list[Configuration], compilers: list[str], faces: dict[str, Face], clock: str, unit: str
+    snapshot: Snapshot,
+    configurations: list[Configuration],
+    compilers: list[str],
+    faces: dict[str, Face],
+    clock: str,
+    unit: str,
 ) -> tuple[MatrixCell, ...]:
     medians = [t.median_ns for c in configurations if (t := timing_by(c, clock)) and t.median_ns]
     slowest = max(medians, default=None)
     return tuple(
-        _cell([c for c in configurations if c.key.compiler == name], face_of(name, faces), clock, unit, slowest)
+        _cell(
+            snapshot, [c for c in configurations if c.key.compiler == name], face_of(name, faces), clock, unit, slowest
+        )
         for name in compilers
     )
 
 
-def _cell(variants: list[Configuration], face: Face, clock: str, unit: str, slowest: float | None) -> MatrixCell:
+def _cell(
+    snapshot: Snapshot, variants: list[Configuration], face: Face, clock: str, unit: str, slowest: float | None
+) -> MatrixCell:
     default = next((c for c in variants if c.key.variant == "default"), variants[0] if variants else None)
     if default is None:
         return MatrixCell(face=face)
@@ -166,11 +189,14 @@ def _cell(variants: list[Configuration], face: Face, clock: str, unit: str, slow
     scale = 100 / slowest if slowest else None
     return MatrixCell(
         face=face,
-        page=cell_page(default.key.workload, default.key.compiler),
+        page=configuration_page(snapshot, default),
         status=default.status,
         word=_word(default),
         hover=_hover(default, timing),
+        capture=default.capture_id if plan else "",
         launches=len(plan.launches) if plan else "",
+        benchmark=default.benchmark_id if timing else "",
+        median=f"/timings/{default.timings.index(timing)}/median_ns" if timing else "",
         time=duration_in(median, unit) if median else "–",
         width=round(median * scale, 1) if median and scale else None,
         limit=_limit(timing, scale),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from tensor_assets.errors import SiteBroken
 from tensor_assets.evidence.key import canonical
 from tensor_assets.records import Evidence, Record
+from tensor_assets.records.base import RecordBase
 from tensor_assets.report.reading import PublicStore
 
 TEXT = ("text/", "application/json", "application/x-ndjson")
@@ -33,6 +36,7 @@ class PublicFiles:
         self.folder = folder / "evidence"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.found: dict[str, Found] = {}
+        self._records: dict[str, Any] = {}
 
     def add(self, evidence: Evidence) -> Found:
         """The place of ``evidence`` on the site. Raises EvidenceMissing or EvidenceDamaged as the store does."""
@@ -46,8 +50,18 @@ class PublicFiles:
             data = canonical(record)
             why = "" if hashlib.sha256(data).hexdigest() == record_id else "cleaned: its hash is that of the original"
             (self.folder / f"{record_id}.json").write_bytes(data)
+            self._records[record_id] = record
             self.found[record_id] = Found(name, f"evidence/{record_id}.json", why, len(data), "application/json")
         return self.found[record_id]
+
+    def read_record(self, record_id: str) -> Any:
+        """A record that was added, as plain JSON values. Raises SiteBroken for one that no page has added."""
+        found = self._records.get(record_id)
+        if found is None:
+            raise SiteBroken(f"record {record_id[:12]}… is quoted and not on the site")
+        if isinstance(found, RecordBase):
+            found = self._records[record_id] = msgspec.json.decode(canonical(found))
+        return found
 
     def __getitem__(self, sha256: str) -> Found:
         return self.found[sha256]

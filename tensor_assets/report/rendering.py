@@ -13,6 +13,7 @@ from tensor_assets.records import Status
 from tensor_assets.report import quantities
 from tensor_assets.report.faces import MEANINGS, SHAPES
 from tensor_assets.report.public import Found, PublicFiles
+from tensor_assets.report.quoting import Quotes
 
 
 class Renderer:
@@ -38,8 +39,11 @@ class Renderer:
 
     def render(self, template: str, page: str, **context: Any) -> str:
         """``page`` is the path of the page it becomes part of: links are relative to it."""
-        linker = Linker(page, self.files)
-        return self.environment.get_template(template).render(to=linker.to, evidence=linker.evidence, **context)
+        linker, quotes = Linker(page, self.files), Quotes(self.files, page)
+        said = {name: getattr(quotes, name) for name in ("number", "words", "extent", "counted")}
+        return self.environment.get_template(template).render(
+            to=linker.to, evidence=linker.evidence, **(said | context)
+        )
 
 
 class Linker:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from tensor_worker.artifacts import Lines, Stage
 from tensor_worker.program import Op, Program
 
+from tensor_assets.errors import SiteBroken
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.reading import Configuration, PublicStore
@@ -68,12 +69,17 @@ def program_pane(program: Program) -> Pane:
 
 def stage_panes(configuration: Configuration, store: PublicStore, highlighter: Highlighter) -> list[Pane]:
     """A pane for every captured stage, in pipeline order."""
-    panes = []
+    return [stage_pane(configuration, stage.name, store, highlighter) for stage, _ in configuration.stage_files()]
+
+
+def stage_pane(configuration: Configuration, name: str, store: PublicStore, highlighter: Highlighter) -> Pane:
+    """The pane of one captured stage. Raises SiteBroken where there is none of that name."""
     for stage, file in configuration.stage_files():
-        why = store.why_private(file.text)
-        text = f"not shown: {why}" if why else store.read(file.text).decode(errors="replace")
-        panes.append(_pane(configuration, stage, text, file.text.sha256, highlighter))
-    return panes
+        if stage.name == name:
+            why = store.why_private(file.text)
+            text = f"not shown: {why}" if why else store.read(file.text).decode(errors="replace")
+            return _pane(configuration, stage, text, file.text.sha256, highlighter)
+    raise SiteBroken(f"{configuration.key.workload}|{configuration.key.compiler} has no stage {name!r}")
 
 
 def _pane(configuration: Configuration, stage: Stage, text: str, sha256: str, highlighter: Highlighter) -> Pane:

@@ -29,5 +29,5 @@ class Built(NamedTuple):
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("report")
     store = campaign.fill(str(folder / "store"), SOME)
-    pages = write_pages(PublicView(store), folder / "pages", cache=folder / "cache")
+    pages = write_pages(PublicView(store), folder / "pages", cache=folder / "cache", article="")
     return Built(store, pages, build_site(pages, folder / "site").parent)

@@ -1,0 +1,122 @@
+"""The article's own vocabulary for a hand-written page: what it can ask, and the figures it can put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from tensor_assets.report.article import Article
+from tensor_assets.report.excerpts import Excerpts
+from tensor_assets.report.figures import root_of_site
+from tensor_assets.report.graphs import write_graph
+from tensor_assets.report.matrix import slug
+from tensor_assets.report.midpoint import midpoint
+from tensor_assets.report.reading import Configuration
+from tensor_assets.report.stages import op_hues, program_pane, stage_pane
+
+if TYPE_CHECKING:
+    from tensor_assets.report.charts import Chart
+    from tensor_assets.report.pages import PageWriter
+
+SUBJECT = "weight_view"  # the article's program
+
+
+class ArticlePage:
+    """``aside`` puts HTML around Markdown and returns what stands for it."""
+
+    def __init__(self, writer: PageWriter, page: str, aside: Callable[[str], Markup]) -> None:
+        self._writer, self._page, self._aside = writer, page, aside
+        self._article = Article(writer.snapshot, writer.files, writer.faces, writer.workloads, writer.article)
+        self._excerpts = Excerpts(writer.snapshot, writer.store, writer.files, writer.highlighter)
+
+    def says(self) -> dict[str, Any]:
+        """Names a page may use."""
+        return {
+            "article": self._article,
+            "captured": self._article.captured,
+            "shown": self._shown,
+            "program": self._program,
+            "explorer": self._explorer,
+            "excerpt": self._excerpt,
+            "kernel": self._kernel,
+            "map": self._map,
+            "profiles": self._profiles,
+            "midpoint": midpoint,
+        }
+
+    def _shown(self, template: str, **more: Any) -> Markup:
+        """A template of the article, with what it asks for."""
+        return self._aside(self._render(template, **more))
+
+    def _render(self, template: str, **more: Any) -> str:
+        workload = more.pop("workload", SUBJECT)
+        return self._writer.renderer.render(
+            f"article/{template}.html",
+            self._page,
+            article=self._article,
+            hues=op_hues(self._writer.snapshot.program(workload, self._article.shape(workload))),
+            slug=slug,
+            **more,
+        )
+
+    def figure(self, chart: Chart | None) -> Markup:
+        """A chart as part of the page; nothing where there is nothing to draw."""
+        return self._aside(self._writer.figures.figure(chart, root_of_site(self._page))) if chart else Markup("")
+
+    def _program(self, workload: str = SUBJECT) -> Markup:
+        """The program as its manifest says it: lines and graph."""
+        fixtures_id, record = self._article.fixtures(workload)
+        if record is None:
+            return self._shown("absent", what=f"fixtures of {workload}")
+        pane = program_pane(record.program)
+        return self._shown("program", workload=workload, pane=pane, fixtures_id=fixtures_id)
+
+    def _explorer(self, configuration: Configuration) -> Markup:
+        """The semantic graph beside the text it was read from, each leading to the other."""
+        capture, key = configuration.capture.capture, configuration.key
+        assert capture is not None
+        if capture.graph is None:
+            return self._shown("absent", what=f"graph of {key.compiler}")
+        hues = op_hues(self._writer.snapshot.program(key.workload, key.shape))
+        place = self._article.page(configuration)
+        graph = write_graph(capture.graph, place, self._writer.out, hues)
+        pane = stage_pane(configuration, capture.graph.stage, self._writer.store, self._writer.highlighter)
+        self._writer.files.add(next(f.text for s, f in configuration.stage_files() if s.name == capture.graph.stage))
+        face = self._article.face(key.compiler)
+        scope = f"{slug(key.compiler)}-{slug(key.variant)}-"
+        return self._shown("explorer", c=configuration, graph=graph, pane=pane, face=face, scope=scope, place=place)
+
+    def _excerpt(self, configuration: Configuration, stage: str, deciding: dict[str, str], around: int = 0) -> Markup:
+        cut = self._excerpts.cut(configuration, stage, deciding, around)
+        return self._shown("excerpt", excerpt=cut)
+
+    def _map(self) -> Markup:
+        """How explicit the projection is, and how many forms of it are kept: placed from the graphs."""
+        points: list[dict[str, Any]] = [
+            {
+                "c": c,
+                "face": self._article.face(c.key.compiler),
+                "nodes": self._article.places(self._article.nodes_of(c, "p")),
+                "forms": 0,
+            }
+            for c in self._article.all_of(SUBJECT)
+        ]
+        points = [point for point in points if point["nodes"]]
+        rows = [
+            {"title": "one form", "points": [p for p in points if not p["forms"]]},
+            {"title": "several forms kept", "points": [p for p in points if p["forms"]]},
+        ]
+        return self._shown("map", rows=rows, columns=sorted({len(point["nodes"]) for point in points}))
+
+    def _profiles(self, *configurations: Configuration) -> Markup:
+        """Timeline and roofline of each that was profiled; says so where none was."""
+        drawn = [(c, figures) for c in configurations if (figures := self._writer.profile(c, self._page))]
+        if not drawn:
+            return self._shown("absent", what=f"a device timeline and counters on {self._article.target or 'a GPU'}")
+        return self._shown("profiles", drawn=drawn)
+
+    def _kernel(self, configuration: Configuration, launch: int) -> Markup:
+        """A launch by its native name, which leads to its row on the cell's page."""
+        return self._shown("kernel", c=configuration, launch=launch)

@@ -1,0 +1,154 @@
+"""Pages that people wrote. What they say in numbers is asked of the records as they are filled in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from tensor_assets.report import charts, quantities
+from tensor_assets.report.article_page import ArticlePage
+from tensor_assets.report.claims_view import view_parts
+from tensor_assets.report.columns import DESCRIPTIONS
+from tensor_assets.report.evidence_index import EvidenceRow
+from tensor_assets.report.figures import root_of_site
+from tensor_assets.report.matrix import configuration_page, matrix_views, shown_clock, slug, target_title
+from tensor_assets.report.quoting import Quotes
+from tensor_assets.report.reading import Configuration
+
+if TYPE_CHECKING:
+    from tensor_assets.report.pages import PageWriter
+
+QUOTES = ("number", "words", "extent", "counted")
+
+
+class WrittenPages:
+    """Fills in ``pages/*.md`` of the site's source, for one build."""
+
+    def __init__(self, writer: PageWriter, written: list[Path], rows: list[EvidenceRow]) -> None:
+        self.writer, self.written, self.rows = writer, written, rows
+        self.snapshot = writer.snapshot
+        self._fragments = 0
+
+    def write(self) -> None:
+        for path in sorted((self.writer.source / "pages").glob("*.md")):
+            self.fill_in(path.name)
+
+    def fill_in(self, name: str) -> None:
+        """One page. Raises SiteBroken where it speaks of something that is not in the records."""
+        page = f"{name.removesuffix('.md')}.html"
+        self.writer.add_file(name, self.writer.renderer.render(name, page, **self._facts(page)))
+
+    def _facts(self, page: str) -> dict[str, Any]:
+        """What a page may say. Whatever is drawn goes around Markdown, which would bend native text."""
+        quotes, aside = Quotes(self.writer.files, page), partial(self._aside, page)
+        quoted = {name: _put(aside, getattr(quotes, name)) for name in QUOTES}
+        return {
+            "snapshot": self.snapshot,
+            "compilers": self.writer.compilers(),
+            "workloads": self.snapshot.workloads(),
+            "outcomes": Counter(c.status for c in self.snapshot.configurations),
+            "noises": self._noises(),
+            "alarms": self._alarms(),
+            "example": self._example(),
+            "fragment": partial(self._fragment, page),
+            "claim_table": self.writer.claims.table,
+            "claim_view": view_parts,
+            "licences": sorted(path.name for path in (self.writer.source / "licences").iterdir()),
+            **ArticlePage(self.writer, page, aside).says(),
+            **quoted,
+        }
+
+    def _aside(self, page: str, html: str) -> Markup:
+        """Puts HTML beside the page; returns the comment that stands for it in Markdown."""
+        self._fragments += 1
+        name = f"written/{page.removesuffix('.html')}/{self._fragments}.html"
+        self.writer.add_file(f".fragments/{name}", html)
+        return Markup(f"<!-- fragment: {name} -->")
+
+    def _fragment(self, page: str, template: str, **more: Any) -> Markup:
+        html = self.writer.renderer.render(
+            template,
+            page,
+            matrices=matrix_views(self.snapshot, self.writer.faces),
+            figures=self._few(page) if template == "matrix.html" else [],
+            tables=self.writer.tables,
+            descriptions=DESCRIPTIONS,
+            data_files=[(path.name, path.stat().st_size) for path in self.written],
+            targets=self._targets(page) if template == "measurements.html" else [],
+            evidence_groups=Counter(row.workload for row in self.rows),
+            slug=slug,
+            **(self.writer.history.context() if template == "history_alerts.html" else {}),
+            **more,
+        )
+        return self._aside(page, html)
+
+    def _few(self, page: str) -> list[dict[str, Any]]:
+        """A matrix of few rows leaves room for their charts."""
+        workloads = self.snapshot.workloads()
+        if len(workloads) >= 3:
+            return []
+        return [figures for name in workloads for figures in self.writer.workload_figures(name, page)]
+
+    def _targets(self, page: str) -> list[dict[str, Any]]:
+        """What the measurements page shows of each target that was timed or planned for."""
+        order = self.snapshot.workloads()
+        found = []
+        for target in self.snapshot.targets():
+            device, clock = target_title(self.snapshot, target), shown_clock(self.snapshot, target)
+            drawn = [
+                charts.latency_overview(self.writer.tables["cells"], target, clock, device, self.writer.faces, order)
+                if clock
+                else None,
+                charts.activities(self.writer.tables["kernels"], target, device, self.writer.faces, order),
+            ]
+            timed = self._timed(target, clock)
+            figures = [self.writer.figures.figure(chart, root_of_site(page)) for chart in drawn if chart]
+            found.append({"title": device, "slug": slug(target), "clock": clock, "figures": figures, "rows": timed})
+        return found
+
+    def _timed(self, target: str, clock: str) -> list[dict[str, Any]]:
+        rows = []
+        for workload in self.snapshot.workloads():
+            for c in (c for name in self.writer.compilers() for c in self.snapshot.of_cell(workload, name)):
+                if c.key.target == target:
+                    for timing in c.timings:
+                        if timing.median_ns is not None:
+                            self.writer.files.add_record(c.benchmark_id, c.benchmark, "benchmark record")  # type: ignore[arg-type]
+                            place = configuration_page(self.snapshot, c)
+                            rows.append({"c": c, "face": self.writer.face(c), "page": place, "timing": timing})
+        return rows
+
+    def _noises(self) -> dict[str, tuple[str, str]]:
+        """Target → lowest and highest A/A noise of its configurations, by the clock its matrix shows."""
+        found = {}
+        for target in self.snapshot.targets():
+            clock = shown_clock(self.snapshot, target)
+            own = [c for c in self.snapshot.configurations if c.key.target == target]
+            values = [t.noise for c in own for t in c.timings if t.clock == clock and t.noise is not None]
+            if values:
+                title = target_title(self.snapshot, target)
+                found[title] = (quantities.percent(min(values)), quantities.percent(max(values)))
+        return found
+
+    def _alarms(self) -> tuple[int, int]:
+        """Same-implementation pairs tested, and how many of them were called different."""
+        seen: dict[tuple[str, str, str, str], tuple[int, int]] = {}
+        for c in self.snapshot.configurations:
+            for t in c.timings:
+                if c.benchmark:
+                    seen[c.benchmark.session, t.clock, t.cache, t.data] = (t.aa_pairs, t.aa_alarms)
+        return sum(pairs for pairs, _ in seen.values()), sum(alarms for _, alarms in seen.values())
+
+    def _example(self) -> Configuration | None:
+        """A rejected configuration to point at, the one whose boundary was recognized if there is one."""
+        rejected = [c for c in self.snapshot.configurations if c.status == "rejected"]
+        return max(rejected, key=lambda c: bool(c.capture.admission and c.capture.admission.boundary), default=None)
+
+
+def _put(aside: Callable[[str], Markup], quote: Callable[..., Markup]) -> Callable[..., Markup]:
+    return lambda *where, **how: aside(quote(*where, **how))
