@@ -59,6 +59,15 @@ class PublicView:
             raise EvidencePrivate(f"record {record_id[:12]}…: its key holds {reason}")
         return self._clean(record)
 
+    def record_bytes(self, record_id: str) -> bytes:
+        """A record as its id is the hash of; cleaned, and so under another hash, where it had to be.
+
+        Raises EvidenceMissing, EvidenceDamaged, EvidencePrivate.
+        """
+        record = self.get(record_id)
+        withheld = self.why_withheld(self._store.get(record_id))
+        return canonical(record) if withheld else self._store.record_bytes(record_id)
+
     def has(self, evidence: Evidence) -> bool:
         """Whether the file is here and may be shown."""
         return self._store.has(evidence.sha256) and not self.why_private(evidence)

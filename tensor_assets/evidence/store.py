@@ -135,6 +135,13 @@ class EvidenceStore:
             raise EvidenceMissing(f"record {record_id[:12]}… is not in {self.url}")
         return self.load(entry)
 
+    def record_bytes(self, record_id: str) -> bytes:
+        """The bytes that ``record_id`` is the hash of, whatever fields its type has gained since. Raises as ``get``."""
+        entry = self._entry(record_id)
+        if entry is None:
+            raise EvidenceMissing(f"record {record_id[:12]}… is not in {self.url}")
+        return self.load_bytes(entry)
+
     def has_record(self, record_id: str) -> bool:
         return self._entry(record_id) is not None
 

@@ -11,7 +11,6 @@ import msgspec
 from tensor_assets.errors import SiteBroken
 from tensor_assets.evidence.key import canonical
 from tensor_assets.records import Evidence, Record
-from tensor_assets.records.base import RecordBase
 from tensor_assets.report.reading import PublicStore
 
 TEXT = ("text/", "application/json", "application/x-ndjson")
@@ -48,9 +47,11 @@ class PublicFiles:
         """A record as the JSON that its id is the hash of; one that had to be cleaned is carried so, and says it."""
         if record_id not in self.found:
             data = canonical(record)
-            why = "" if hashlib.sha256(data).hexdigest() == record_id else "cleaned: its hash is that of the original"
+            if _hash(data) != record_id:  # it was cleaned, or its type has gained a field since
+                data = self.store.record_bytes(record_id)
+            why = "" if _hash(data) == record_id else "cleaned: its hash is that of the original"
             (self.folder / f"{record_id}.json").write_bytes(data)
-            self._records[record_id] = record
+            self._records[record_id] = data
             self.found[record_id] = Found(name, f"evidence/{record_id}.json", why, len(data), "application/json")
         return self.found[record_id]
 
@@ -59,8 +60,8 @@ class PublicFiles:
         found = self._records.get(record_id)
         if found is None:
             raise SiteBroken(f"record {record_id[:12]}… is quoted and not on the site")
-        if isinstance(found, RecordBase):
-            found = self._records[record_id] = msgspec.json.decode(canonical(found))
+        if isinstance(found, bytes):
+            found = self._records[record_id] = msgspec.json.decode(found)
         return found
 
     def __getitem__(self, sha256: str) -> Found:
@@ -79,3 +80,7 @@ class PublicFiles:
         if not evidence.media_type.startswith(TEXT):
             return evidence.media_type
         return "too large for a page" if evidence.bytes > LARGEST else ""
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
