@@ -19,7 +19,6 @@ from tensor_assets.report.pages import write_pages
 from tensor_assets.report.site import build_site
 from tensor_assets_tests.report import campaign
 
-
 # What a browser asks for to show the home page.
 FIRST_VIEW = (
     "index.html", "assets/*.css", "assets/site.js", "assets/claims.js", "assets/iframe-worker.js",
