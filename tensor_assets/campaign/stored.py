@@ -38,11 +38,16 @@ def reuse(store: EvidenceStore, kind: type[R], key: Key) -> Stored[R] | None:
 
 
 def file(store: EvidenceStore, record: R) -> Stored[R]:
-    """Put into the store, with the command and the variables it came to be under; the store keeps of those what shapes
-    a result and names nobody."""
+    """Put into the store, with the command and the variables it came to be under.
+
+    What comes back is what the store kept: it cleans a record of people, places and secrets, and whoever shows a record
+    further on, Dagster's metadata among them, must show the clean one.
+    """
     made = msgspec.structs.replace(record.provenance, command=_command(), environment=dict(os.environ))
-    record = msgspec.structs.replace(record, provenance=made)
-    return Stored(store.put(record), record)
+    id = store.put(msgspec.structs.replace(record, provenance=made))
+    kept = store.get(id)
+    assert isinstance(kept, type(record))
+    return Stored(id, kept)
 
 
 def _command() -> tuple[str, ...]:
