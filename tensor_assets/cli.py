@@ -6,7 +6,19 @@ import sys
 
 import click
 
-from tensor_assets.commands import alerts, campaign, devices, doctor, environment, evidence, report, ui, workload
+from tensor_assets.commands import (
+    alerts,
+    campaign,
+    compare,
+    devices,
+    doctor,
+    environment,
+    evidence,
+    releases,
+    report,
+    ui,
+    workload,
+)
 from tensor_assets.errors import TensorAssetsError
 
 
@@ -24,6 +36,8 @@ for command in (
     campaign.campaign,
     alerts.alerts,
     devices.devices,
+    releases.releases,
+    compare.compare,
     evidence.verify,
     evidence.export,
     evidence.import_,

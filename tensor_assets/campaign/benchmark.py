@@ -28,11 +28,15 @@ def benchmark_cell(
 
 
 def newest_session(space: Workspace, workload: str, target: str, shape: str) -> Stored[SessionRecord] | None:
-    """The session that was timed last for this workload, target and shape."""
+    """The session of the accepted compilers that was timed last for this workload, target and shape.
+
+    One of a single compiler's two releases is none of them.
+    """
     sessions = [
         Stored(session_id, session)
         for session_id, session in space.store.records(SessionRecord)
         if (session.key.workload, session.key.target, session.key.shape) == (workload, target, shape)
+        and not session.key.compiler
     ]
     return max(sessions, key=lambda stored: stored.record.provenance.created, default=None)
 

@@ -58,7 +58,8 @@ def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -
     if isinstance(environment, Outcome):
         return Ready(_unavailable(space, adapter, target, environment), None)
     key = Key(compiler=adapter.name, target=target, environment=environment.hash, method=source_hash(KIT, adapter.path))
-    if not force and (found := reuse(space.store, EnvironmentRecord, key)):
+    found = reuse(space.store, EnvironmentRecord, key)
+    if found and not force and (adapter.candidate or not found.record.candidate):
         return Ready(found, environment)
     return Ready(file(space.store, _greeted(space, adapter, environment, key)), environment)
 
@@ -73,10 +74,12 @@ def _greeted(space: Workspace, adapter: AdapterFolder, environment: Environment,
                 greeting = worker.ask(Hello())
         except WorkerFailed as failure:
             outcome = with_log(failure.outcome, space.store, folder.log)
-    return _record(key, outcome, environment, greeting)
+    return _record(key, outcome, environment, greeting, adapter.candidate)
 
 
-def _record(key: Key, outcome: Outcome, environment: Environment, greeting: Greeting | None) -> EnvironmentRecord:
+def _record(
+    key: Key, outcome: Outcome, environment: Environment, greeting: Greeting | None, candidate: bool
+) -> EnvironmentRecord:
     return EnvironmentRecord(
         key=key,
         outcome=outcome,
@@ -86,6 +89,7 @@ def _record(key: Key, outcome: Outcome, environment: Environment, greeting: Gree
         freeze=environment.freeze,
         version=greeting.version if greeting else environment.version,
         toolchain=environment.toolchain | (greeting.toolchain if greeting else {}),
+        candidate=candidate,
         variants=greeting.variants if greeting else (),
     )
 
@@ -100,5 +104,6 @@ def _unavailable(space: Workspace, adapter: AdapterFolder, target: str, outcome:
             python="",
             lock_sha256=adapter.lock_sha256,
             freeze={},
+            candidate=adapter.candidate,
         ),
     )

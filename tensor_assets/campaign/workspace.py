@@ -62,7 +62,7 @@ class Workspace:
         """The same workspace with another lock for one compiler: what that captures is filed under its environment."""
         other = Workspace(self.settings)
         other.store, other.workloads, other.shapes = self.store, self.workloads, self.shapes
-        adapter = msgspec.structs.replace(self.adapter(compiler), other_lock=lock)
+        adapter = msgspec.structs.replace(self.adapter(compiler), other_lock=lock, candidate=True)
         other.adapters = {**self.adapters, compiler: adapter}
         return other
 

@@ -45,4 +45,5 @@ class EnvironmentRecord(RecordBase, frozen=True, kw_only=True, tag="environment"
     freeze: dict[str, str]
     version: str = ""  # of the compiler itself
     toolchain: dict[str, str] = {}
+    candidate: bool = False  # of a release that is tried or looked into, not of the accepted one
     variants: tuple[Variant, ...] = ()  # what the compiler's worker offers, from its greeting

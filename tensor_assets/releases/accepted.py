@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
 
-from tensor_assets.records import DecisionRecord, Evidence, Record, TrialRecord
+from tensor_assets.evidence.key import canonical
+from tensor_assets.records import DecisionRecord, EnvironmentRecord, Evidence, Record
+from tensor_assets.releases.locks import release_in
 from tensor_assets.workers.adapters import AdapterFolder, lock_hash
 
 R = TypeVar("R", bound=Record)
@@ -25,10 +28,27 @@ class Evidences(Records, Protocol):
     def read(self, evidence: Evidence) -> bytes: ...
 
 
+def release_id(release: Mapping[str, str]) -> str:
+    """Names a release by its versions: what trials and decisions are filed under. A file that is uploaded to the index
+    later changes a lock's hashes, not the release."""
+    return hashlib.sha256(canonical(dict(release))).hexdigest()[:16]
+
+
+def release_title(release: Mapping[str, str]) -> str:
+    """How people call it: ``0.27.0.post1 with apache-tvm-ffi 0.1.15.post2``."""
+    (_, version), *companions = release.items() or [("", "nothing")]
+    return version + "".join(f" with {name} {of}" for name, of in companions)
+
+
 def decisions(store: Records, compiler: str = "") -> list[Decided]:
-    """The latest decision on every lock, oldest first."""
+    """The latest decision on every release, oldest first."""
     found = [pair for pair in store.records(DecisionRecord) if compiler in ("", pair[1].key.compiler)]
     return sorted(found, key=lambda pair: pair[1].provenance.created)
+
+
+def decision_on(store: Records, compiler: str, release: Mapping[str, str]) -> Decided | None:
+    """The latest decision on this very release."""
+    return next((pair for pair in decisions(store, compiler) if pair[1].release == dict(release)), None)
 
 
 def accepted_decision(store: Records, adapter: AdapterFolder) -> Decided | None:
@@ -40,9 +60,8 @@ def accepted_decision(store: Records, adapter: AdapterFolder) -> Decided | None:
     base = lock_hash(adapter.own_lock)
     valid = [pair for pair in decisions(store, adapter.name) if pair[1].base == base]
     accepted = [pair for pair in valid if pair[1].decision == "accepted"]
-    if not accepted or accepted[-1][1].lock.sha256 == base:
-        return None
-    return accepted[-1]
+    own = release_in(adapter, adapter.own_lock.read_text())
+    return accepted[-1] if accepted and accepted[-1][1].release != own else None
 
 
 def with_accepted_lock(store: Evidences, adapter: AdapterFolder, cache: Path) -> AdapterFolder:
@@ -51,6 +70,11 @@ def with_accepted_lock(store: Evidences, adapter: AdapterFolder, cache: Path) ->
     if decided is None:
         return adapter
     return msgspec.structs.replace(adapter, other_lock=lock_file(store, decided[1].lock, cache))
+
+
+def accepted_release(adapter: AdapterFolder) -> dict[str, str]:
+    """The release in the adapter's lock, which is the accepted one unless a candidate's was put in its place."""
+    return release_in(adapter, adapter.lock.read_text())
 
 
 def lock_file(store: Evidences, lock: Evidence, cache: Path) -> Path:
@@ -66,15 +90,12 @@ def lock_file(store: Evidences, lock: Evidence, cache: Path) -> Path:
 
 
 def environments_not_accepted(store: Records) -> set[tuple[str, str]]:
-    """(compiler, environment) of every candidate that is not, or no longer, accepted: no report shows it as a cell."""
-    latest = {(record.key.compiler, record.lock.sha256): record.decision for _, record in decisions(store)}
-    found: Mapping[tuple[str, str], bool] = {
-        (trial.key.compiler, trial.environments[1]): _is_accepted(trial, latest)
-        for _, trial in store.records(TrialRecord)
-        if trial.environments[1] and trial.environments[1] != trial.environments[0]
+    """(compiler, environment) of every release that is tried or held: no report shows it as a cell."""
+    word = {(record.key.compiler, record.lock.sha256): record.decision for _, record in decisions(store)}
+    latest = [(record.key, record.candidate, record.lock_sha256) for _, record in store.records(EnvironmentRecord)]
+    decided = [(key, candidate, word.get((key.compiler, lock))) for key, candidate, lock in latest]
+    return {
+        (key.compiler, key.environment)
+        for key, candidate, decision in decided
+        if decision == "held" or (candidate and decision != "accepted")
     }
-    return {place for place, accepted in found.items() if not accepted}
-
-
-def _is_accepted(trial: TrialRecord, latest: Mapping[tuple[str, str], str]) -> bool:
-    return trial.lock is not None and latest.get((trial.key.compiler, trial.lock.sha256)) == "accepted"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from packaging.utils import parse_wheel_filename
 
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.errors import SettingsError
@@ -44,4 +47,14 @@ def candidate_of(
     lock = lock_with(adapter, pins, space.settings.cache / "locks", upgrade=upgrade, pre=pre)
     if isinstance(lock, Outcome):
         return lock
-    return Candidate(compiler, release_in(adapter, lock.read_text()), lock, space.with_lock(compiler, lock))
+    release = {name: _of_file(version) for name, version in release_in(adapter, lock.read_text()).items()}
+    return Candidate(compiler, release, lock, space.with_lock(compiler, lock))
+
+
+def _of_file(version: str) -> str:
+    """A pin as a version; of somebody's own wheel the version in its name, and the folder it was kept under by hash."""
+    if "://" not in version:
+        return version
+    path = PurePosixPath(urlsplit(version).path)
+    _, found, _, _ = parse_wheel_filename(unquote(path.name))
+    return f"{found} ({path.parent.name})"

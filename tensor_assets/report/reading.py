@@ -27,6 +27,7 @@ from tensor_assets.records import (
     Status,
     Timing,
 )
+from tensor_assets.releases.accepted import environments_not_accepted
 
 SIMULATED_TARGETS = ("sm_",)  # prefixes of targets that code is compiled for and never run on
 CLOCK_ORDER = ("device", "graph", "host")  # the closest to the kernels first
@@ -155,7 +156,12 @@ def every_configuration(store: Records, *, newest: bool = False) -> tuple[Config
     environments = dict(store.records(EnvironmentRecord))
     benchmarks = list(store.records(BenchmarkRecord))
     profiles = list(store.records(ProfileRecord))
-    captures = store.records(CaptureRecord)
+    held = environments_not_accepted(store)
+    captures = (
+        pair
+        for pair in store.records(CaptureRecord)
+        if (pair[1].key.compiler, pair[1].key.environment) not in held  # a release on trial is no cell's yet
+    )
     chosen = _latest(captures) if newest else list(captures)
     return tuple(_configuration(*capture, environments, benchmarks, profiles) for capture in chosen)
 

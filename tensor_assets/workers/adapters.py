@@ -56,6 +56,7 @@ class AdapterFolder(msgspec.Struct, frozen=True, kw_only=True):
     import_variable: str = ""  # environment variable that names a capture made elsewhere, where the adapter reads such
     variables: dict[str, str] = {}  # set for every worker of this compiler
     other_lock: Path | None = None  # in place of the folder's own: an accepted release, or one on trial
+    candidate: bool = False  # whether that lock is one on trial
 
     @property
     def own_lock(self) -> Path:

@@ -1,0 +1,75 @@
+"""What each decided release changed, in one sentence and a few counts, for pages, feeds and alerts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tensor_assets.campaign.stored import Stored, file, provenance
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.records import CellChange, ChangesRecord, DecisionRecord, Key, Outcome, TrialRecord
+from tensor_assets.releases.accepted import decisions, release_id, release_title
+
+
+def record_changes(space: Workspace) -> list[Stored[ChangesRecord]]:
+    """File what every decided trial changed, once for each decision; returns those that are new."""
+    told = {record.decided for _, record in space.store.records(ChangesRecord, history=True)}
+    made = []
+    for decision_id, decision in decisions(space.store):
+        if decision.trial and decision_id not in told:
+            trial = space.store.get(decision.trial)
+            assert isinstance(trial, TrialRecord), "a decision names a trial"
+            made.append(file(space.store, changes_of(decision_id, decision, trial)))
+    return made
+
+
+def changes_of(decision_id: str, decision: DecisionRecord, trial: TrialRecord) -> ChangesRecord:
+    return ChangesRecord(
+        key=Key(compiler=decision.key.compiler, target=trial.key.target, environment=release_id(decision.release)),
+        outcome=Outcome(status="ok"),
+        provenance=provenance((decision_id, decision.trial)),
+        previous=trial.previous,
+        release=decision.release,
+        decision=decision.decision,
+        headline=headline_of(decision, trial),
+        counts=counts_of(trial.cells),
+        alert=is_alert(decision, trial),
+        trial=decision.trial,
+        decided=decision_id,
+    )
+
+
+def is_alert(decision: DecisionRecord, trial: TrialRecord) -> bool:
+    """Whether somebody should look: held, broken, or slower with other code. A difference in timing alone is none."""
+    slower = any(cell.speed == "slower" and cell.code not in ("same", "text") for cell in trial.cells)
+    return decision.decision == "held" or slower or any(cell.broken for cell in trial.cells)
+
+
+def counts_of(cells: Sequence[CellChange]) -> dict[str, int]:
+    """Configurations by what changed; what did not occur is left out."""
+    counts: Counter[str] = Counter(configurations=len(cells))
+    for cell in cells:
+        counts[f"code {cell.code}"] += 1
+        counts[f"numbers {cell.numbers}"] += 1
+        counts[f"speed {cell.speed}"] += 1
+        counts["broken"] += cell.broken
+    return {name: count for name, count in counts.items() if count}
+
+
+def headline_of(decision: DecisionRecord, trial: TrialRecord) -> str:
+    """One sentence: what it is, whether it was accepted, and why somebody would care."""
+    name = f"{decision.key.compiler} {release_title(decision.release)}"
+    was = release_title(trial.previous)
+    if decision.decision == "held":
+        return f"{name} is held, {was} stays: {decision.reason}"
+    return f"{name} is accepted after {was}: {'; '.join(_said(trial.cells)) or 'nothing was compared'}"
+
+
+def _said(cells: Sequence[CellChange]) -> list[str]:
+    counts, of = counts_of(cells), len(cells)
+    changed, text = counts.get("code changed", 0), counts.get("code text", 0)
+    said = [f"other code in {changed} of {of}" if changed else f"the same code in all {of}" if of else ""]
+    said += [f"{text} read differently above the same code"] if text else []
+    words = ("numbers broken", "numbers mended", "numbers changed", "speed slower", "speed faster", "speed uncertain")
+    said += [f"{word.removeprefix('speed ')} in {counts[word]}" for word in words if counts.get(word)]
+    return [part for part in said if part]

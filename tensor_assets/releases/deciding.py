@@ -1,0 +1,111 @@
+"""Accepted or held: by the rule after a trial, or by a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from tensor_assets.campaign.stored import Stored, file, provenance
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.errors import SettingsError
+from tensor_assets.records import DecisionRecord, Evidence, Key, Outcome, TrialRecord
+from tensor_assets.releases.accepted import decision_on, decisions, release_id, release_title
+from tensor_assets.releases.locks import release_in
+from tensor_assets.releases.news import keep_lock, latest_news
+from tensor_assets.workers.adapters import lock_hash
+
+Word = Literal["accepted", "held"]
+
+
+def decide(space: Workspace, trial: Stored[TrialRecord]) -> Stored[DecisionRecord] | None:
+    """The rule: a candidate is accepted if nothing broke, else held; the accepted release stays as it is.
+
+    None where the trial could compare nothing, since that says nothing of the candidate. What a person decided of this
+    release stands, and a trial that decides the same as before files nothing new.
+    """
+    record = trial.record
+    if record.outcome.status == "blocked":
+        return None
+    known = decision_on(space.store, record.key.compiler, record.candidate)
+    word: Word = "accepted" if record.outcome.status == "ok" else "held"
+    if known and (known[1].by == "person" or known[1].decision == word):
+        return Stored(*known, reused=True)
+    lock = record.lock or record.accepted_lock
+    reason = record.outcome.reason or "nothing broke"
+    return _filed(space, record.key.compiler, record.candidate, lock, word, reason, "rule", trial.id)
+
+
+def decide_by_hand(
+    space: Workspace, compiler: str, version: str, word: Word, reason: str = ""
+) -> Stored[DecisionRecord]:
+    """Accept or hold a release that was tried or decided before, named by its version or a companion's.
+
+    Raises SettingsError where there is no such release, where several answer to that version, or for holding the
+    release of the repository's own lock: there would be none left.
+    """
+    adapter = space.adapter(compiler)
+    release, lock, trial = _known_release(space, compiler, version)
+    if word == "held" and release == release_in(adapter, adapter.own_lock.read_text()):
+        raise SettingsError(
+            f"{compiler} {release_title(release)} is that of requirements.lock and cannot be held: change that file"
+        )
+    return _filed(space, compiler, release, lock, word, reason or f"{word} by hand", "person", trial)
+
+
+def _known_release(space: Workspace, compiler: str, version: str) -> tuple[dict[str, str], Evidence, str]:
+    """The one release with this version: its pins, its lock, its newest trial."""
+    found: dict[str, tuple[dict[str, str], Evidence, str]] = {}
+    adapter = space.adapter(compiler)
+    own = release_in(adapter, adapter.own_lock.read_text())
+    if own:
+        found[release_id(own)] = (own, keep_lock(space.store, adapter.own_lock, f"{compiler}.lock.txt"), "")
+    news = latest_news(space.store, compiler)
+    if news and news.record.lock:
+        found[release_id(news.record.candidate)] = (news.record.candidate, news.record.lock, "")
+    for _, decision in decisions(space.store, compiler):
+        found[release_id(decision.release)] = (decision.release, decision.lock, decision.trial)
+    trials = sorted(space.store.records(TrialRecord), key=lambda pair: pair[1].provenance.created)
+    for record_id, trial in trials:
+        if trial.key.compiler == compiler and trial.lock and trial.purpose == "release":
+            found[release_id(trial.candidate)] = (trial.candidate, trial.lock, record_id)
+    return _the_one(compiler, version, found)
+
+
+def _the_one(
+    compiler: str, version: str, found: Mapping[str, tuple[dict[str, str], Evidence, str]]
+) -> tuple[dict[str, str], Evidence, str]:
+    named = [one for one in found.values() if version == release_title(one[0])]
+    matching = named or [one for one in found.values() if version in one[0].values()]
+    titles = ", ".join(repr(release_title(one[0])) for one in (matching or found.values()))
+    if not matching:
+        raise SettingsError(f"{compiler} {version!r} was never seen or tried (known: {titles or 'none'})")
+    if len(matching) > 1:
+        raise SettingsError(f"{compiler} {version!r} is several releases: say which of {titles}")
+    return matching[0]
+
+
+def _filed(
+    space: Workspace,
+    compiler: str,
+    release: dict[str, str],
+    lock: Evidence,
+    word: Word,
+    reason: str,
+    by: Literal["rule", "person"],
+    trial: str,
+) -> Stored[DecisionRecord]:
+    record = DecisionRecord(
+        key=Key(compiler=compiler, environment=release_id(release)),
+        outcome=Outcome(status="ok"),
+        provenance=provenance((trial,) if trial else ()),
+        decision=word,
+        release=release,
+        lock=lock,
+        base=lock_hash(space.adapter(compiler).own_lock),
+        reason=reason,
+        by=by,
+        trial=trial,
+    )
+    stored = file(space.store, record)
+    space.look_again(compiler)
+    return stored

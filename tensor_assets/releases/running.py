@@ -1,0 +1,94 @@
+"""From news to decision: what would be tried and why, and the trial itself. Nothing is tried twice unless forced."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tensor_assets.campaign.environment import recorded_environment
+from tensor_assets.campaign.options import Options
+from tensor_assets.campaign.stored import Stored
+from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.records import CaptureRecord, ChangesRecord, DecisionRecord, ReleaseRecord, TrialRecord
+from tensor_assets.releases.accepted import decision_on, lock_file, release_title
+from tensor_assets.releases.candidates import Candidate
+from tensor_assets.releases.changes import record_changes
+from tensor_assets.releases.deciding import decide
+from tensor_assets.releases.news import latest_news
+from tensor_assets.releases.trial import Trial, latest_trial
+
+# What is tried where the accepted release was never captured.
+FALLBACK = "weight_view"
+
+
+class Proposal(NamedTuple):
+    """What would be done about a compiler's news, and why."""
+
+    compiler: str
+    release: dict[str, str]  # empty where there is no candidate
+    workloads: tuple[str, ...]  # to run it on; empty where nothing would run
+    why: str
+
+    @property
+    def runs(self) -> bool:
+        return bool(self.workloads)
+
+
+class Tried(NamedTuple):
+    trial: Stored[TrialRecord]
+    decision: Stored[DecisionRecord] | None
+    changes: list[Stored[ChangesRecord]]  # those that are new: each is to be told once
+
+
+def proposal(
+    space: Workspace,
+    compiler: str,
+    options: Options,
+    workloads: tuple[str, ...] = (),
+    news: ReleaseRecord | None = None,
+) -> Proposal:
+    """What the latest news of a compiler (or ``news``) asks for on this target; runs nothing."""
+    known = latest_news(space.store, compiler)
+    news = news or (known.record if known else None)
+    if news is None:
+        return Proposal(compiler, {}, (), "the package index was not asked yet")
+    if news.outcome.status != "ok":
+        return Proposal(compiler, {}, (), news.outcome.reason)
+    if not news.candidate:
+        return Proposal(compiler, {}, (), news.remark or f"{release_title(news.accepted)} is the newest")
+    title = f"{release_title(news.candidate)} after {release_title(news.accepted)}"
+    tried = latest_trial(space, compiler, news.candidate, options.target)
+    if tried and not options.force:
+        decided = decision_on(space.store, compiler, news.candidate)
+        word = decided[1].decision if decided else "not decided"
+        return Proposal(compiler, news.candidate, (), f"{title} was tried and is {word}: {tried.record.outcome.reason}")
+    cells = workloads or captured_workloads(space, compiler, options.target)
+    return Proposal(compiler, news.candidate, cells, f"{title}{' (forced)' if tried else ''}")
+
+
+def try_release(
+    space: Workspace, compiler: str, options: Options, workloads: tuple[str, ...] = (), *, decides: bool = True
+) -> Tried | Proposal:
+    """Try the candidate of the latest news and decide; a proposal with its reason where there is nothing to do."""
+    wanted = proposal(space, compiler, options, workloads)
+    if not wanted.runs:
+        return wanted
+    news = latest_news(space.store, compiler)
+    assert news is not None
+    assert news.record.lock is not None, "a candidate has a lock"
+    lock = lock_file(space.store, news.record.lock, space.settings.cache)
+    candidate = Candidate(compiler, news.record.candidate, lock, space.with_lock(compiler, lock))
+    trial = Trial(space, candidate, wanted.workloads, options).run()
+    decision = decide(space, trial) if decides else None
+    return Tried(trial, decision, record_changes(space))
+
+
+def captured_workloads(space: Workspace, compiler: str, target: str) -> tuple[str, ...]:
+    """Every workload that the accepted release was captured on for this target, else the one that every report has."""
+    environment = recorded_environment(space, compiler, target)
+    place = (compiler, target, environment.key.environment) if environment else None
+    found = {
+        record.key.workload
+        for _, record in space.store.records(CaptureRecord)
+        if (record.key.compiler, record.key.target, record.key.environment) == place
+    }
+    return tuple(name for name in space.workloads if name in found) or (FALLBACK,)
