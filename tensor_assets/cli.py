@@ -9,6 +9,7 @@ import click
 from tensor_assets.commands import (
     alerts,
     campaign,
+    claims,
     compare,
     devices,
     doctor,
@@ -33,6 +34,7 @@ for command in (
     doctor.doctor,
     environment.environment,
     workload.workload,
+    claims.claims,
     campaign.campaign,
     alerts.alerts,
     devices.devices,

@@ -21,6 +21,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     store: str  # a path or an fsspec URL
     cache: Path
     workloads: tuple[Path, ...]
+    claims: tuple[Path, ...] = (ROOT / "fixtures" / "claims",)
     adapters: Path
     site: Path  # the built site
     recorded: Path = ROOT / "fixtures" / "recorded"  # bundles that every report takes in
@@ -40,20 +41,25 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,ADAPTERS,SITE,RECORDED,TARGET,PACKED,
+    """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,CLAIMS,ADAPTERS,SITE,RECORDED,TARGET,PACKED,
     ALERT_COMMAND,SITE_URL}``.
 
     Defaults lie in the checkout, and in the user's cache folder.
 
-    ``TENSOR_ASSETS_WORKLOADS`` adds folders (separated as in PATH) to ``fixtures/workloads``.
+    ``TENSOR_ASSETS_WORKLOADS`` adds folders (separated as in PATH) to ``fixtures/workloads``, and
+    ``TENSOR_ASSETS_CLAIMS`` to ``fixtures/claims``.
     """
     user_cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    extra = [Path(part) for part in environ.get("TENSOR_ASSETS_WORKLOADS", "").split(os.pathsep) if part]
+
+    def added(variable: str) -> list[Path]:
+        return [Path(part) for part in environ.get(variable, "").split(os.pathsep) if part]
+
     return Settings(
         root=ROOT,
         store=environ.get("TENSOR_ASSETS_STORE") or str(ROOT / ".store"),
         cache=Path(environ.get("TENSOR_ASSETS_CACHE") or user_cache / "tensor_assets"),
-        workloads=(ROOT / "fixtures" / "workloads", *extra),
+        workloads=(ROOT / "fixtures" / "workloads", *added("TENSOR_ASSETS_WORKLOADS")),
+        claims=(ROOT / "fixtures" / "claims", *added("TENSOR_ASSETS_CLAIMS")),
         adapters=Path(environ.get("TENSOR_ASSETS_ADAPTERS") or ROOT / "adapters"),
         site=Path(environ.get("TENSOR_ASSETS_SITE") or ROOT / "site" / "build"),
         recorded=Path(environ.get("TENSOR_ASSETS_RECORDED") or ROOT / "fixtures" / "recorded"),

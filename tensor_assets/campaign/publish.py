@@ -53,6 +53,7 @@ def pages(space: Workspace) -> list[Path]:
         adapters=space.settings.adapters,
         cache=space.settings.cache / "report",
         site_url=space.settings.site_url,
+        claims=space.settings.claims,
     )
     return sorted(folder.rglob("*.md"))
 

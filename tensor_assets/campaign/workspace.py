@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from tensor_assets.claims.claim import Claim
+from tensor_assets.claims.reading import load_claims
 from tensor_assets.contract.manifest import Manifest, load_workloads
 from tensor_assets.contract.shapes import Shapes, load_shapes
 from tensor_assets.errors import DeviceRefused, SettingsError
@@ -47,6 +49,11 @@ class Workspace:
     @cached_property
     def workloads(self) -> dict[str, Manifest]:
         return load_workloads(self.settings.workloads)
+
+    @cached_property
+    def claims(self) -> dict[str, Claim]:
+        """Every claim by its id. Raises ClaimError."""
+        return load_claims(self.settings.claims)
 
     @cached_property
     def shapes(self) -> Shapes:

@@ -58,7 +58,7 @@ def materialize(space: Workspace, request: Request) -> Made:
         )
     if request.timed:
         _time(runner, workloads, cells)
-    runner.run(("results", "charts", "pages", "site"), None, "report", {})
+    runner.run(("results", "claims", "charts", "pages", "site"), None, "report", {})
     outcomes = {cell.title: _outcome(space, request, cell) for cell in cells}
     return Made(outcomes=outcomes, page=space.settings.site / "index.html", seconds=runner.seconds)
 

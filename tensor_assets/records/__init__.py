@@ -5,6 +5,7 @@ names by SHA-256.
 """
 
 from tensor_assets.records.base import SCHEMA, STATUSES, Evidence, Key, Outcome, Provenance, Status
+from tensor_assets.records.claims import ClaimRecord, Observed
 from tensor_assets.records.history import AlertRecord, NoticeRecord
 from tensor_assets.records.measure import (
     Allocation,
@@ -46,6 +47,7 @@ Record = (
     | ChangesRecord
     | AlertRecord
     | NoticeRecord
+    | ClaimRecord
 )
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "CaptureRecord",
     "CellChange",
     "ChangesRecord",
+    "ClaimRecord",
     "Comparison",
     "DecisionRecord",
     "DeviceState",
@@ -74,6 +77,7 @@ __all__ = [
     "Key",
     "LaunchChange",
     "NoticeRecord",
+    "Observed",
     "Outcome",
     "Phase",
     "Process",

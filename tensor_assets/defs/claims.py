@@ -1,0 +1,81 @@
+"""Group ``report``: the article's claims, each an asset check on one asset."""
+
+import dagster as dg
+
+from tensor_assets.campaign.stored import Stored
+from tensor_assets.claims.claim import check_name
+from tensor_assets.claims.reading import load_claims
+from tensor_assets.defs.report import results
+from tensor_assets.defs.resources import WorkspaceResource
+from tensor_assets.records import ClaimRecord
+from tensor_assets.settings import load_settings
+
+_CLAIMS = load_claims(load_settings().claims)
+
+
+@dg.asset(
+    group_name="report",
+    kinds={"yaml"},
+    deps=[results],
+    check_specs=[
+        dg.AssetCheckSpec(check_name(claim.id), asset="claims", description=" ".join(claim.statement.split()))
+        for claim in _CLAIMS.values()
+    ],
+)
+def claims(workspace: WorkspaceResource) -> dg.MaterializeResult:
+    """Every sentence of the article that states a fact: holds, differs, or not measured, with what was seen."""
+    from tensor_assets.campaign.claims import judge_claims
+
+    judged = judge_claims(workspace.open())
+    return dg.MaterializeResult(
+        metadata=_metadata(judged),
+        check_results=[_check(stored) for stored in judged if stored.record.claim in _CLAIMS],
+    )
+
+
+def _metadata(judged: list[Stored[ClaimRecord]]) -> dict[str, dg.MetadataValue]:
+    verdicts = [stored.record.verdict for stored in judged]
+    rows = [
+        dg.TableRecord(
+            {
+                "claim": stored.record.claim,
+                "verdict": stored.record.verdict,
+                "seen": _seen(stored.record),
+                "since": stored.record.since,
+                "statement": stored.record.statement,
+                "why": stored.record.why,
+                "evidence": stored.id[:12],
+            }
+        )
+        for stored in judged
+    ]
+    return {
+        **{verdict: dg.MetadataValue.int(verdicts.count(verdict)) for verdict in ("holds", "differs", "not measured")},
+        **({"claims": dg.MetadataValue.table(rows)} if rows else {}),
+    }
+
+
+def _check(stored: Stored[ClaimRecord]) -> dg.AssetCheckResult:
+    record = stored.record
+    return dg.AssetCheckResult(
+        check_name=check_name(record.claim),
+        passed=record.verdict != "differs",
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"{record.verdict}: {record.why}" if record.why else record.verdict,
+        metadata={
+            "verdict": dg.MetadataValue.text(record.verdict),
+            "statement": dg.MetadataValue.text(record.statement),
+            "seen": dg.MetadataValue.text(_seen(record) or "nothing in its scope"),
+            **({"since": dg.MetadataValue.text(record.since)} if record.since else {}),
+            "record": dg.MetadataValue.text(f"sha256:{stored.id}"),
+        },
+    )
+
+
+def _seen(record: ClaimRecord) -> str:
+    observed = record.seen or record.nearest
+    told = [f"{o.value} ({o.compiler} {o.version}, {o.device})" for o in observed[:3]]
+    return ("" if record.seen or not told else "nearest: ") + "; ".join(told)
+
+
+ASSETS = [claims]
