@@ -13,7 +13,7 @@ Target = Literal["any", "sm_90", "gpu"]
 DEVICES: dict[str, tuple[str, ...]] = {
     "any": ("*",),
     "sm_90": ("sm_90", "NVIDIA H100*", "NVIDIA H200*", "NVIDIA GH200*"),
-    "gpu": ("NVIDIA *",),
+    "gpu": ("NVIDIA H100*", "NVIDIA H200*", "NVIDIA GH200*"),
 }
 
 Names = str | tuple[str, ...]
@@ -36,7 +36,7 @@ class Scope(Written, frozen=True, kw_only=True):
     workload: Names = ()
     shape: Names = ()
     compiler: Names = ()
-    variant: Names = ()
+    variant: Names = ()  # * for any part of it, as in default-patch-*
     device: Names = ()  # targets by name, * for any part of it; what code was compiled for counts as "sm_90"
     versions: str = ""  # of the compiler: PEP 440 specifiers, open upward unless they close it
 
@@ -106,6 +106,20 @@ class Case(msgspec.Struct, frozen=True):
 
     def on_device(self, target: str) -> bool:
         return any(fnmatchcase(target, pattern) for pattern in self.devices)
+
+    def is_configuration(self, workload: str, shape: str, compiler: str, variant: str) -> bool:
+        own = (self.workload, self.shape, self.compiler)
+        return own == (workload, shape, compiler) and fnmatchcase(variant, self.variant)
+
+
+def spelled(devices: tuple[str, ...]) -> str:
+    """The devices of a scope in words."""
+    known = {
+        DEVICES["any"]: "any device",
+        DEVICES["sm_90"]: "a Hopper GPU or for sm_90",
+        DEVICES["gpu"]: "a Hopper GPU",
+    }
+    return known.get(devices) or " or ".join(pattern.replace("*", "").strip() for pattern in devices)
 
 
 def names(written: Names) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from tensor_assets.claims.code import Code, family_of, matrix_opcodes
 from tensor_assets.claims.view import (
     ActivityView,
     AdmissionView,
+    AlternativeView,
     BufferView,
     CandidateView,
     DecisionView,
@@ -61,6 +62,10 @@ def document_of(configuration: Configuration, efforts: Iterable[EffortRecord], r
         decisions=_decisions(capture),
         notes=plan.notes if plan else (),
         search=_search(capture.search) if capture and capture.search else None,
+        alternatives=tuple(
+            AlternativeView(candidate=a.candidate, outcome=a.outcome.status, distinct=a.distinct, fixtures=a.fixtures)
+            for a in record.alternatives
+        ),
         admission=_admission(record.admission) if record.admission else None,
         compile_seconds=record.phases.get("compile"),
         timings=_timings(configuration.timings),
@@ -193,10 +198,15 @@ def _judged(verdicts: list[Verdict]) -> JudgedView | None:
     if not verdicts:
         return None
     mismatches: dict[str, int] = {}
+    differences: dict[str, float] = {}
     for verdict in verdicts:
         mismatches[verdict.fixture] = max(mismatches.get(verdict.fixture, 0), verdict.mismatches)
+        differences[verdict.fixture] = max(differences.get(verdict.fixture, 0.0), verdict.worst)
     return JudgedView(
-        passed=all(v.passed for v in verdicts), mismatches=mismatches, worst=max(v.worst for v in verdicts)
+        passed=all(v.passed for v in verdicts),
+        mismatches=mismatches,
+        differences=differences,
+        worst=max(differences.values()),
     )
 
 
@@ -236,8 +246,8 @@ def _timeline(profile: ProfileRecord | None) -> tuple[ActivityView, ...] | None:
     )
 
 
-def _effort(efforts: Iterable[EffortRecord], variant: str) -> tuple[TrialView, ...]:
-    return tuple(
+def _effort(efforts: Iterable[EffortRecord], variant: str) -> tuple[TrialView, ...] | None:
+    found = tuple(
         TrialView(
             block=trial.block,
             outcome=trial.outcome.status,
@@ -250,6 +260,7 @@ def _effort(efforts: Iterable[EffortRecord], variant: str) -> tuple[TrialView, .
         for trial in effort.trials
         if trial.variant == variant
     )
+    return found or None
 
 
 def _microseconds(nanoseconds: float | None) -> float | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import msgspec
 
-from tensor_assets.claims.claim import Case, Claim
+from tensor_assets.claims.claim import Case, Claim, spelled
 from tensor_assets.claims.library import Library, Subject
-from tensor_assets.claims.operators import passes
+from tensor_assets.claims.operators import passes, unsaid
 from tensor_assets.claims.query import BadQuery, Query
 from tensor_assets.claims.showing import shown_value
 from tensor_assets.claims.versions import in_range, newest_first
@@ -78,20 +79,15 @@ def _why(cases: Sequence[CaseVerdict], verdict: State) -> str:
         return ""
     deciding = [case for case in cases if case.verdict == verdict]
     reasons = list(dict.fromkeys(case.why for case in deciding))
-    more = f" (and {len(reasons) - 2} more)" if len(reasons) > 2 else ""
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
     held = sum(case.verdict == "holds" for case in cases)
     rest = f"; {held} of {len(cases)} hold" if held and len(cases) > 1 else ""
-    return "; ".join(reasons[:2]) + more + rest
+    return reasons[0] + more + rest
 
 
 def _judge_case(case: Case, library: Library) -> CaseVerdict:
     query = Query(case.check.query)
-    place = (case.workload, case.shape, case.compiler, case.variant)
-    inside = [
-        subject
-        for subject in library.of_cell(case.workload, case.compiler)
-        if subject.place == place and case.on_device(subject.device) and in_range(subject.version, case.versions)
-    ]
+    inside = [subject for subject in library.of_cell(case.workload, case.compiler) if _in_scope(subject, case)]
     by_version = {
         version: [_observe(case, query, subject, library) for subject in _newest(inside, version)]
         for version in newest_first(subject.version for subject in inside)
@@ -113,6 +109,14 @@ def _judge_case(case: Case, library: Library) -> CaseVerdict:
     wrong = next(observation for observation in seen if not observation.passed)
     why = f"{case.title}: expected {_expectation(case)}, seen {wrong.shown} on {wrong.subject.device}"
     return CaseVerdict(case=case, verdict="differs", why=why, seen=seen, earlier=earlier, since=since)
+
+
+def _in_scope(subject: Subject, case: Case) -> bool:
+    return (
+        case.is_configuration(subject.workload, subject.shape, subject.compiler, subject.variant)
+        and case.on_device(subject.device)
+        and in_range(subject.version, case.versions)
+    )
 
 
 def _since(told: Sequence[tuple[Observation, ...]]) -> str:
@@ -140,8 +144,10 @@ def _observe(case: Case, query: Query, subject: Subject, library: Library) -> Ob
     try:
         value = query.ask(library.document(subject, deep=query.deep))
     except BadQuery as problem:
-        return Observation(subject=subject, expected=expected, why=f"the query {problem}")
-    if value is None:
+        # A function that is given nothing, as where an optional part is missing, is no answer either.
+        said = "the record does not say" if 'received: "null"' in str(problem) else f"the query {problem}"
+        return Observation(subject=subject, expected=expected, why=said)
+    if unsaid(value, expected):
         return Observation(subject=subject, expected=expected, why="the record does not say", shown="nothing")
     passed = passes(case.check.operator, value, expected, case.check.tolerance)
     shown = shown_value(value, case.check.operator, expected)
@@ -152,8 +158,7 @@ def _unmeasured(case: Case, silent: Sequence[Observation]) -> str:
     if silent:
         return f"{case.title}: {silent[0].why}"
     versions = f" of version {case.versions}" if case.versions else ""
-    where = "" if case.devices == ("*",) else f" on {' or '.join(case.devices)}"
-    return f"no record of {case.title}{versions}{where}"
+    return f"no record of {case.title}{versions} on {spelled(case.devices)}"
 
 
 def _nearest(case: Case, query: Query, library: Library, inside: set[int]) -> Observation | None:
@@ -170,7 +175,7 @@ def _distance(case: Case) -> Callable[[Subject], tuple[Any, ...]]:
     def of(subject: Subject) -> tuple[Any, ...]:
         kind = 2 if subject.device == "cpu" else 1 if subject.device.startswith("sm_") else 0
         return (
-            subject.variant != case.variant,
+            not fnmatchcase(subject.variant, case.variant),
             subject.shape != case.shape,
             not case.on_device(subject.device),
             kind,

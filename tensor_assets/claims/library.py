@@ -10,7 +10,7 @@ import msgspec
 
 from tensor_assets.claims.documents import document_of
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, EvidencePrivate
-from tensor_assets.records import EffortRecord, Evidence
+from tensor_assets.records import EffortRecord, Evidence, Key
 from tensor_assets.report.reading import Configuration, PublicStore, every_configuration
 
 
@@ -27,10 +27,6 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     created: str
     records: tuple[str, ...]  # ids, the capture's first
-
-    @property
-    def place(self) -> tuple[str, str, str, str]:
-        return self.workload, self.shape, self.compiler, self.variant
 
 
 class Library:
@@ -85,7 +81,7 @@ def _subject(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> Subje
         workload=key.workload,
         shape=key.shape,
         compiler=key.compiler,
-        variant=key.variant,
+        variant=_variant(key),
         device=key.target,
         version=c.capture.version or (c.environment.version if c.environment else ""),
         status=c.capture.outcome.status,
@@ -93,6 +89,11 @@ def _subject(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> Subje
         created=c.capture.provenance.created,
         records=(c.capture_id, *(record_id for record_id in others if record_id)),
     )
+
+
+def _variant(key: Key) -> str:
+    """A build with a source patch answers only for claims that name it, like ``default-patch-*``."""
+    return f"{key.variant}-patch-{key.patch[:12]}" if key.patch and "patch" not in key.variant else key.variant
 
 
 def _same_cell(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> Iterator[tuple[str, EffortRecord]]:

@@ -127,6 +127,18 @@ def _require_tolerance(operator: str, expected: Any, tolerance: float | str) -> 
         raise BadExpectation(f"tolerance {tolerance} is negative")
 
 
+def unsaid(seen: Any, expected: Any) -> bool:
+    """Whether ``seen`` leaves the question open: it is null, or agrees with ``expected`` but for nulls inside it."""
+    if seen is None:
+        return True
+    if isinstance(seen, list) and seen:
+        parts = expected if isinstance(expected, list) and len(expected) == len(seen) else [...] * len(seen)
+        pairs = list(zip(seen, parts, strict=True))
+        open_ = [unsaid(a, b) for a, b in pairs]
+        return any(open_) and all(is_open or equals(a, b) for is_open, (a, b) in zip(open_, pairs, strict=True))
+    return False
+
+
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -17,7 +17,7 @@ from tensor_assets.claims.yaml_text import Lines, read_yaml
 from tensor_assets.contract.reading import shown
 from tensor_assets.errors import ClaimError
 
-_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]|\[\.\.\.\]")
 
 
@@ -89,7 +89,10 @@ class _Reader:
 
     def check_claim(self, claim: Claim, pointer: str, seen: dict[str, int]) -> None:
         if not _ID.fullmatch(claim.id) or len(claim.id) > 64:
-            self.fail(f"{pointer}/id", f"{shown(claim.id)} is no id, expected words-with-hyphens, at most 64 letters")
+            self.fail(
+                f"{pointer}/id",
+                f"{shown(claim.id)} is no id, expected lower-case words joined by - or _, at most 64 letters",
+            )
         name = check_name(claim.id)
         if name in seen:
             self.fail(f"{pointer}/id", f"id {claim.id!r} is taken by the claim on line {seen[name]}")

@@ -84,56 +84,69 @@ class ActivityView(View, frozen=True, kw_only=True):
 
 
 class BufferView(View, frozen=True, kw_only=True):
+    """Memory of one invocation."""
+
     name: str
     role: str  # input, intermediate, output, workspace
     bytes: int
 
 
 class RoundingView(View, frozen=True, kw_only=True):
-    boundary: str
-    kernel: int  # position
-    evidence: str
+    """Where one boundary of the program is rounded."""
+
+    boundary: str  # the op of the workload
+    kernel: int  # position of the activity
+    evidence: str  # the words of the code that show it
     certain: bool
 
 
 class DecisionView(View, frozen=True, kw_only=True):
-    subject: str
-    result: str
-    before: str
+    """One consequential transformation, as the adapter drafted it."""
+
+    subject: str  # e.g. transpose w
+    result: str  # e.g. a view, no copy
+    before: str  # stage, and lines where they are known
     after: str
-    mechanism: str
+    mechanism: str  # rule, pass or matcher
     preconditions: tuple[str, ...]
-    fixes: str
+    fixes: str  # what it settles
     leaves_open: str
-    confirmed_by: str
+    confirmed_by: str  # how the run showed it
 
 
 class CandidateView(View, frozen=True, kw_only=True):
+    """One implementation that was considered. Times are the compiler's own, never compared across compilers."""
+
     name: str
     chosen: bool
     parameters: Parameters
     predicted_us: float | None
     measured_us: float | None
-    refused: str
+    refused: str  # compile error, resource limit, slower
 
 
 class SearchView(View, frozen=True, kw_only=True):
-    scope: str
+    """Search effort of one compilation."""
+
+    scope: str  # what the numbers count
     tried: int
     seconds: float
-    censored: str
+    censored: str  # why it stopped early
     candidates: tuple[CandidateView, ...]
 
 
 class JudgedView(View, frozen=True, kw_only=True):
-    """All verdicts of one kind. ``mismatches`` is fixture → elements that differ, of the worst output."""
+    """All verdicts of one kind: bit for bit, by interval, or by the fixed tolerance."""
 
-    passed: bool
-    mismatches: dict[str, int]
-    worst: float  # largest difference from the reference
+    passed: bool  # every one of them
+    mismatches: dict[str, int]  # fixture → elements that differ, of the worst output
+    differences: dict[str, float]  # fixture → largest difference from the reference
+    worst: float  # the largest of these
 
 
 class AdmissionView(View, frozen=True, kw_only=True):
+    """Whether the numbers are right."""
+
     admitted: bool | None  # null where it did not run
     boundary: str  # that broke, where one was recognized
     reason: str
@@ -149,8 +162,17 @@ class TimingView(View, frozen=True, kw_only=True):
     median_us: float
     low_us: float
     high_us: float
-    noise: float | None
+    noise: float | None  # A/A: standard deviation of the logarithm of process medians
     verdict: str  # against the session's baseline
+
+
+class AlternativeView(View, frozen=True, kw_only=True):
+    """A candidate that a search did not choose, built again and judged on the exact fixtures."""
+
+    candidate: str  # its name in the search
+    outcome: str  # ok, rejected, …
+    distinct: bool  # code or geometry of its own
+    fixtures: tuple[str, ...]  # it was judged on
 
 
 class TrialView(View, frozen=True, kw_only=True):
@@ -167,28 +189,29 @@ class TrialView(View, frozen=True, kw_only=True):
 class Document(View, frozen=True, kw_only=True):
     """One configuration on one target: everything its records say."""
 
-    workload: str
-    shape: str
+    workload: str  # the program
+    shape: str  # by name
     compiler: str
-    variant: str
+    variant: str  # default, tuned, expanded, …
     device: str  # the target: cpu, sm_90 or a device by name
     version: str  # of the compiler
-    packages: dict[str, str]
-    outcome: str
-    reason: str
-    graph: GraphView | None
-    stages: dict[str, StageView]
+    packages: dict[str, str]  # of its environment, with versions
+    outcome: str  # ok, rejected, unsupported, unavailable, censored, crashed, blocked
+    reason: str  # of an outcome that is not ok
+    graph: GraphView | None  # the program as the compiler first holds it
+    stages: dict[str, StageView]  # by name
     activities: tuple[ActivityView, ...] | None  # planned, in launch order
-    kernels: tuple[KernelView, ...] | None
-    buffers: tuple[BufferView, ...] | None
-    intermediates: tuple[BufferView, ...] | None
+    kernels: tuple[KernelView, ...] | None  # of the activities, the kernels and library calls
+    buffers: tuple[BufferView, ...] | None  # memory of one invocation
+    intermediates: tuple[BufferView, ...] | None  # of the buffers, those that one launch writes and another reads
     storage_bytes: int | None  # one write and one read of every intermediate
-    roundings: tuple[RoundingView, ...] | None
-    decisions: tuple[DecisionView, ...]
-    notes: tuple[str, ...]
-    search: SearchView | None
-    admission: AdmissionView | None
-    compile_seconds: float | None
+    roundings: tuple[RoundingView, ...] | None  # where the boundaries are rounded
+    decisions: tuple[DecisionView, ...]  # the ledger of transformations
+    notes: tuple[str, ...]  # of the plan
+    search: SearchView | None  # what was tried before it was chosen
+    alternatives: tuple[AlternativeView, ...]  # retained ones, judged too
+    admission: AdmissionView | None  # verdicts of the outputs
+    compile_seconds: float | None  # in the compiler's own scope
     timings: dict[str, TimingView]  # by clock: host, graph, device
     timeline: tuple[ActivityView, ...] | None  # what a device trace saw of one invocation
-    effort: tuple[TrialView, ...]
+    effort: tuple[TrialView, ...] | None  # cold searches of this variant, in blocks on one allocation

@@ -13,7 +13,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
-from tensor_assets.claims.claim import Claim
+from tensor_assets.claims.claim import Claim, spelled
 from tensor_assets.claims.judging import CaseVerdict, Judgement, Observation, judge
 from tensor_assets.claims.library import Library, Subject
 from tensor_assets.errors import SiteBroken
@@ -111,7 +111,11 @@ class ClaimPages:
             return Markup("")
         first, more = shown[0], len(shown) - 1
         seen = self.seen(first)
-        words = seen.text if judgement.verdict != "not measured" else f"nearest: {seen.text} on {seen.device}"
+        words = (
+            seen.text
+            if judgement.verdict != "not measured"
+            else f"nearest: {seen.text} in {seen.title} on {seen.device}"
+        )
         since = f", since {judgement.since}" if judgement.since else ""
         rest = f" and {more} more" if more else ""
         return Markup(' <span class="claim-seen">{}{}</span> <a class="proof" href="{}" title="{}">{}</a>').format(
@@ -204,11 +208,10 @@ def _scope(cases: Iterable[CaseVerdict]) -> str:
     """In one line: configurations, devices, versions."""
     listed = list(cases)
     titles = _each(case.case.title for case in listed)
-    devices = _each(pattern for case in listed for pattern in case.case.devices)
+    devices = _each(spelled(case.case.devices) for case in listed)
     versions = _each(case.case.versions for case in listed if case.case.versions)
-    where = "any device" if devices == ("*",) else ", ".join(devices)
     shown = titles if len(titles) < 5 else (*titles[:3], f"and {len(titles) - 3} more")
-    return " · ".join([", ".join(shown), where, *versions])
+    return " · ".join([", ".join(shown), " or ".join(devices), *versions])
 
 
 def _each(values: Iterable[str]) -> tuple[str, ...]:
