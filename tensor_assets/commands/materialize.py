@@ -45,7 +45,7 @@ def materialize(space: Workspace, request: Request) -> Made:
     """Run every step for every asked partition. A cell's trouble is its outcome; only broken infrastructure raises."""
     require_writable(space.settings)
     import_recorded(space)
-    runner = _Runner(space, request)
+    runner = Runner(space, request)
     workloads = sorted(request.workloads, key=lambda name: name != GATE)
     cells = [Cell(workload, compiler) for workload in workloads for compiler in request.compilers]
     for compiler in request.compilers:
@@ -63,7 +63,7 @@ def materialize(space: Workspace, request: Request) -> Made:
     return Made(outcomes=outcomes, page=space.settings.site / "index.html", seconds=runner.seconds)
 
 
-def _time(runner: _Runner, workloads: Sequence[str], cells: Sequence[Cell]) -> None:
+def _time(runner: Runner, workloads: Sequence[str], cells: Sequence[Cell]) -> None:
     for workload in workloads:
         runner.run(("timing_session",), workload, f"{workload}: timing session", {"timing_session": runner.session()})
     for cell in cells:
@@ -88,7 +88,7 @@ def exclusive(settings: Settings) -> Iterator[None]:
         yield
 
 
-class _Runner:
+class Runner:
     """Runs selections of the one asset job, and adds up what each kind of step cost."""
 
     def __init__(self, space: Workspace, request: Request) -> None:
