@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import threading
 
 import pytest
@@ -78,14 +79,24 @@ def test_a_corrupted_lease_file(deployment, elsewhere, witness):
 
 
 def test_a_restart_in_mid_session(deployment, witness):
-    assert deployment.ended(deployment.launch("toy_a|gemm", tags={SESSION: "monday"})) == "SUCCESS"
+    """All processes are gone, as after a power cut, and the host has another boot id when Dagster is back."""
+    deployment.behave("toy_a|projection_chain", "hang_with_child")
+    cut = deployment.launch("toy_a|projection_chain", tags={SESSION: "monday"})
+    deployment.pids("toy_a|projection_chain")
+    deployment.good("toy_a|projection_chain")
+    deployment.kill("daemon")
+    os.kill(deployment.process_of(cut), signal.SIGKILL)
     deployment.plug(H100, boot_id="the-next-boot")
+    deployment.begin("daemon")
+    assert deployment.ended(cut) == "FAILURE"
     run = deployment.launch("toy_b|gemm", tags={SESSION: "monday"})
     assert deployment.ended(run) == "FAILURE"
     assert "a session is never resumed on another allocation" in deployment.log(run)
     assert deployment.ended(deployment.launch("toy_b|gemm", tags={SESSION: "tuesday"})) == "SUCCESS"
     witness(
-        "a restart in mid-session (fresh boot id)", "the session's next run is refused", "nothing; a new session runs"
+        "a restart in mid-session (fresh boot id)",
+        "its run is failed, the session's next one refused",
+        "nothing; a new session runs",
     )
 
 
