@@ -13,7 +13,7 @@ from tensor_assets.campaign.capture import captures_of
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.options import SessionOptions
-from tensor_assets.campaign.stored import Stored, file, provenance, reuse
+from tensor_assets.campaign.stored import Stored, file, is_whole, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.records import Allocation, CaptureRecord, Evidence, Key, Outcome, SessionRecord
 from tensor_assets.sessions.method import Method, method_for
@@ -52,11 +52,12 @@ def time_workload(space: Workspace, workload: str, options: SessionOptions) -> S
 
 
 def admitted_captures(space: Workspace, workload: str, target: str, shape: str) -> list[Stored[CaptureRecord]]:
-    """What takes part: every configuration whose numbers were right."""
+    """What takes part: every configuration captured here whose numbers were right."""
     captures = captures_of(space, workload, target, shape)
-    return [
+    right = [
         c for c in captures if c.record.outcome.status == "ok" and c.record.admission and c.record.admission.admitted
     ]
+    return [capture for capture in right if is_whole(space.store, capture.record)]
 
 
 def _empty(key: Key, method: Method, seed: int, parents: tuple[str, ...]) -> SessionRecord:

@@ -11,8 +11,9 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from tensor_assets.evidence.references import evidence_of
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import Key, Provenance, Record
+from tensor_assets.records import FixtureRecord, Key, Provenance, Record
 
 R = TypeVar("R", bound=Record)
 
@@ -30,11 +31,22 @@ class Stored(NamedTuple, Generic[R]):
 
 
 def reuse(store: EvidenceStore, kind: type[R], key: Key) -> Stored[R] | None:
-    """The latest record of ``key`` if its outcome is settled, else None: then it is worth trying again."""
+    """The latest record of ``key`` if its outcome is settled and it was made here, else None: then it is made again."""
     found = store.latest(kind, key)
     if found is None or found[1].outcome.status not in SETTLED:
         return None
+    if kind is not FixtureRecord and not is_whole(store, found[1]):  # fixtures' arrays come out alike on every host
+        return None
     return Stored(found[0], found[1], reused=True)
+
+
+def is_whole(store: EvidenceStore, record: Record) -> bool:
+    """Whether all the record names is in the store.
+
+    What came in a bundle is there to be read: it lacks what its own host alone could use, caches and logs, and says
+    nothing of what this host would do.
+    """
+    return all(store.has(evidence.sha256) for evidence in evidence_of(record))
 
 
 def file(store: EvidenceStore, record: R) -> Stored[R]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tensor_assets.campaign import publish
+from tensor_assets.campaign.capture import capture_cell, captures_of
+from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.recorded import import_recorded
+from tensor_assets.campaign.session import admitted_captures
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
-from tensor_assets.evidence.transfer import import_bundle, is_imported
+from tensor_assets.evidence.selection import Filters
+from tensor_assets.evidence.transfer import export_bundle, import_bundle, is_imported
 from tensor_assets.evidence.verification import verify
 from tensor_assets.records import CaptureRecord
 from tensor_assets.settings import ROOT
@@ -44,3 +49,19 @@ def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
     publish.pages(space)
     publish.site(space)
     assert (space.settings.site / "cells" / "projection_join" / "tinygrad.html").is_file()
+
+
+def test_what_came_in_a_bundle_is_read_and_not_taken_for_this_hosts_own(space: Workspace, tmp_path):
+    options = Options(shape="matrix_inspect", processes=2)
+    there = capture_cell(space, "gemm", "toy", options)
+    export_bundle(space.store, tmp_path / "public.bundle", Filters(public_only=True))
+    here = Workspace(msgspec.structs.replace(space.settings, store=str(tmp_path / "another")))
+    import_bundle(here.store, tmp_path / "public.bundle")
+    assert captures_of(here, "gemm", "cpu", "matrix_inspect")[0].id == there[0].id
+    assert admitted_captures(here, "gemm", "cpu", "matrix_inspect") == [], "it has no caches to start from here"
+    again = capture_cell(here, "gemm", "toy", options)
+    assert not again[0].reused
+    assert again[0].record.fingerprint == there[0].record.fingerprint
+    assert {capture.id for capture in admitted_captures(here, "gemm", "cpu", "matrix_inspect")} == {
+        capture.id for capture in again
+    }
