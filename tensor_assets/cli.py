@@ -17,6 +17,7 @@ from tensor_assets.commands import (
     evidence,
     releases,
     report,
+    repro,
     ui,
     workload,
 )
@@ -37,6 +38,7 @@ for command in (
     claims.claims,
     campaign.campaign,
     alerts.alerts,
+    repro.repro,
     devices.devices,
     releases.releases,
     compare.compare,

@@ -17,6 +17,8 @@ TensorAssetsError
 ├── EvidencePrivate      a file or record is not for publication
 ├── RecordRefused        a record cannot be kept or read: a NaN, a schema this version does not know
 ├── BundleRefused        a bundle is not what it says, nothing was imported
+├── ReproRefused         a cell cannot be written as a standalone script, or there is nothing to reproduce
+├── BisectRefused        what was asked to be bisected has no versions, no states or nothing that differs
 ├── AlertNotTold         the command that passes alerts on failed: it is tried again at the next tick
 ├── SiteBroken           the site would be incomplete: a build error, or an address that leads nowhere
 └── StoreUnwritable      the store, cache or site folder cannot be written
@@ -107,4 +109,12 @@ class SiteBroken(TensorAssetsError):
 
 
 class AlertNotTold(TensorAssetsError):
+    pass
+
+
+class ReproRefused(TensorAssetsError):
+    pass
+
+
+class BisectRefused(TensorAssetsError):
     pass

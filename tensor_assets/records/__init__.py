@@ -30,6 +30,7 @@ from tensor_assets.records.releases import (
     StageChange,
     TrialRecord,
 )
+from tensor_assets.records.repro import BisectRecord, Probe, ReproRecord
 from tensor_assets.records.understand import Admission, Alternative, CaptureRecord, StageFile, Verdict
 
 Record = (
@@ -48,6 +49,8 @@ Record = (
     | AlertRecord
     | NoticeRecord
     | ClaimRecord
+    | ReproRecord
+    | BisectRecord
 )
 
 __all__ = [
@@ -58,6 +61,7 @@ __all__ = [
     "Allocation",
     "Alternative",
     "BenchmarkRecord",
+    "BisectRecord",
     "Block",
     "Bound",
     "CampaignRecord",
@@ -80,11 +84,13 @@ __all__ = [
     "Observed",
     "Outcome",
     "Phase",
+    "Probe",
     "Process",
     "ProfileRecord",
     "Provenance",
     "Record",
     "ReleaseRecord",
+    "ReproRecord",
     "Roof",
     "Series",
     "SessionRecord",
