@@ -22,41 +22,36 @@ def write_script(case: Case) -> str:
     spelling = spell(case.adapter, case.program, case.variant, case.target)
     known = case.known.lines
     text = "\n".join(known)
-    parts = [
-        _heading(case),
-        "import sys",
-        *(["import subprocess"] if case.status in _ENDS else []),
-        "import hashlib",
-        *(["import base64, zlib"] if "unpacked(" in text else []),
-        "",
-        "import numpy as np",
-        "",
-        f"INPUTS = {names([value.name for value in case.program.inputs])}",
-        f"OUTPUTS = {names(case.program.outputs)}",
-        f'INPUTS_SHA256 = "{case.known.inputs_sha256}"',
-        f'EXPECTED_SHA256 = "{case.known.expected_sha256}"',
-        "",
-        "",
+    loads = "\n".join(f"    {line}".rstrip() for line in spelling.before.strip().splitlines())
+    sections = [
+        f"{_heading(case)}\n{_imports(case, text)}\n\n{_constants(case)}",
         _HELPERS,
         *([_DRAW] if "integers(" in text else []),
         *([_UNPACK] if "unpacked(" in text else []),
         _known(case, known),
-        "try:",
-        *(f"    {line}".rstrip() for line in spelling.before.splitlines()),
-        "except ImportError as error:",
-        f'    sys.exit(print(f"cannot be run here: {{error}}") or {CANNOT})',
-        "",
-        "",
+        _LOADS.format(loads=loads, cannot=CANNOT),
         spelling.run,
-        "",
         _main(case),
+        _LAST,
     ]
-    return "\n".join(parts)
+    return "\n\n\n".join(section.strip("\n") for section in sections) + "\n"
 
 
-def names(values: Sequence[str]) -> str:
-    """A tuple of strings, as code."""
-    return "(" + "".join(f'"{value}", ' for value in values).rstrip() + ")"
+def _imports(case: Case, text: str) -> str:
+    needed = {"base64": "unpacked(" in text, "hashlib": True}
+    needed |= {"subprocess": case.status in _ENDS, "sys": True, "zlib": "unpacked(" in text}
+    return "\n".join(f"import {name}" for name, wanted in needed.items() if wanted) + "\n\nimport numpy as np"
+
+
+def _constants(case: Case) -> str:
+    return "\n".join(
+        [
+            f"INPUTS = {tuple(value.name for value in case.program.inputs)!r}",
+            f"OUTPUTS = {case.program.outputs!r}",
+            f'INPUTS_SHA256 = "{case.known.inputs_sha256}"',
+            f'EXPECTED_SHA256 = "{case.known.expected_sha256}"',
+        ]
+    )
 
 
 def _heading(case: Case) -> str:
@@ -188,10 +183,6 @@ _MAIN_NUMBERS = """\
             print(f"    {name}{list(place)} must be {right[place]!s}, is {output[place]!s}")
     print("reproduced" if wrong else "right" if returned else "compiled")
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
 """
 _MAIN_ENDS = """\
     if "--here" in sys.argv:
@@ -205,8 +196,15 @@ _MAIN_ENDS = """\
         return 1 if {censored} else 2
     print(f"reproduced: {end} (exit status {{ended}})" if ended else "it ends well")
     return 1 if ended else 0
-
-
+"""
+_LOADS = """\
+try:
+{loads}
+except ImportError as error:
+    print(f"cannot be run here: {{error}}")
+    sys.exit({cannot})
+"""
+_LAST = """\
 if __name__ == "__main__":
     sys.exit(main())
 """
