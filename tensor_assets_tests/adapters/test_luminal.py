@@ -1,23 +1,13 @@
-"""Luminal is honest about what is missing; a capture made elsewhere is read strictly, or refused with one sentence.
-
-The e-graph is real: egglog saturates a program of this project's own (a reduction, the matmul it is recognized as, its
-transposed product, two library calls).
-"""
+"""Luminal is honest about what is missing; a capture made elsewhere is read strictly."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import importlib
 import json
 import os
-import sys
-import types
-from pathlib import Path
 
 import msgspec
 import pytest
-from egglog.bindings import EGraph
 from tensor_worker.adapter import Unavailable
 from tensor_worker.fingerprint import fingerprint
 from tensor_worker.messages import Compile, Hello
@@ -28,140 +18,19 @@ from tensor_assets.errors import BundleRefused, SettingsError
 from tensor_assets.records import CaptureRecord
 from tensor_assets.settings import load_settings
 from tensor_assets.workers.adapters import discover
-from tensor_assets.workers.environments import Environment
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
-from tensor_assets_tests.workers.programs import WEIGHT_VIEW
-
-FOLDER = Path(__file__).parents[2] / "adapters" / "luminal"
-# A named worker brings its own everything; nothing of an environment is used.
-ENVIRONMENT = Environment(
-    python=Path("python"), hash="", lock_sha256="", python_version="", freeze={}, version="", toolchain={}
+from tensor_assets_tests.adapters.luminal_bundles import (
+    ENVIRONMENT,
+    FOLDER,
+    NATIVE,
+    ROUND,
+    module,
+    serialized,
+    write_bundle,
 )
-
-# The logical program of weight_view at 8 × 16 × 24, widened, with the rules that recognize its contraction.
-RULES = """
-(datatype DType (F16) (F32))
-(datatype Tensor
-  (Input String) (Cast Tensor DType) (Transpose Tensor)
-  (BroadcastRows Tensor i64) (BroadcastColumns Tensor i64)
-  (Mul Tensor Tensor) (ReduceSum Tensor i64) (MatMul Tensor Tensor) (Add Tensor Tensor)
-  (LibraryRowMajor Tensor Tensor) (LibraryColumnMajor Tensor Tensor))
-(rewrite (ReduceSum (Mul (BroadcastColumns a n) (BroadcastRows b m)) 0) (MatMul a b))
-(rewrite (MatMul a b) (Transpose (MatMul (Transpose b) (Transpose a))))
-(rewrite (Transpose (Transpose a)) a)
-(rewrite (MatMul a b) (LibraryRowMajor a b))
-(rewrite (MatMul a (Transpose b)) (LibraryColumnMajor a b))
-"""
-WIDENED = """\
-; y = x @ wt.T + b, the projection rounded before the bias
-(let v0 (Input "x"))
-(let v1 (Input "wt"))
-(let v2 (Input "b"))
-(let v3 (Transpose v1))
-(let v4 (Cast v0 (F32)))
-(let v5 (Cast v3 (F32)))
-(let v6 (BroadcastColumns v4 24))
-(let v7 (BroadcastRows v5 8))
-(let v8 (Mul v6 v7))
-(let v9 (ReduceSum v8 0))
-(let v10 (Cast v9 (F16)))
-(let v11 (BroadcastRows v2 8))
-(let v12 (Add v10 v11))
-"""
-NATIVE = WIDENED.replace("(Cast v0 (F32))", "(BroadcastRows v0 1)").replace("(Cast v3 (F32))", "(BroadcastRows v3 1)")
-ROUND = 'extern "C" __global__ void k(const float* a, __half* out) { out[threadIdx.x] = (__half)a[threadIdx.x]; }\n'
-BIAS = 'extern "C" __global__ void k(const __half* p, const __half* b, __half* out) { out[0] = p[0] + b[0]; }\n'
-
-
-def module(name: str) -> types.ModuleType:
-    """A module of the adapter folder, loaded as a package of its own, so that no other adapter's stands in its way."""
-    package = sys.modules.setdefault("luminal_adapter", types.ModuleType("luminal_adapter"))
-    package.__path__ = [str(FOLDER)]
-    return importlib.import_module(f"luminal_adapter.{name}")
-
-
-@functools.cache
-def serialized(program: str = WIDENED, **limits: int) -> bytes:
-    egraph = EGraph()
-    egraph.run_program(*egraph.parse_program(RULES + program + "(run 4)"))
-    return egraph.serialize([], **limits).to_json().encode()
-
-
-def write_bundle(folder: Path, **changes: object) -> Path:
-    """A good bundle, with ``changes`` to its manifest or, for names with a dot or slash, to its files."""
-    files: dict[str, bytes] = {
-        "logical.egg": WIDENED.encode(),
-        "egraph.json": serialized(),
-        "candidates.jsonl": lines(
-            {"name": "plan-0", "chosen": True, "parameters": {"launches": 3}, "measured_ns": 31000.0},
-            {"name": "plan-1", "parameters": {"launches": 4}, "measured_ns": 40500.0, "refused": "slower"},
-            {"name": "plan-2", "refused": "intermediate of 4,294,967,296 bytes is over the cap"},
-        ),
-        "plan.json": json.dumps(selected_plan()).encode(),
-        "kernels/round.cu": ROUND.encode(),
-        "kernels/bias.cu": BIAS.encode(),
-    }
-    files |= {name: data for name, data in changes.items() if isinstance(data, bytes)}
-    manifest = {
-        "format": "luminal-capture",
-        "version": 1,
-        "luminal": "77d3060f01dc9d6f649687cf16a651e3f288aa0c",
-        "egglog": "13.2.0",
-        "runtime": "cuda_lite",
-        "device": {"name": "NVIDIA H100 80GB HBM3", "driver": "610.57.04"},
-        "variant": "default",
-        "cohort": "widened",
-        "seed": 0,
-        "program": msgspec.to_builtins(WEIGHT_VIEW),
-        "lets": {"v0": "x", "v1": "wt", "v2": "b", "v3": "w", "v8": "p", "v9": "p", "v10": "p", "v12": "y"},
-        "options": {"generations": 2, "offspring": 4},
-    }
-    manifest |= {"files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}}
-    manifest |= {name: value for name, value in changes.items() if not isinstance(value, bytes)}
-    for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder
-
-
-def lines(*records: object) -> bytes:
-    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
-
-
-def selected_plan(**changes: object) -> dict[str, object]:
-    plan = {
-        "steps": [
-            {"kind": "library", "name": "sgemm_128x128_tn", "grid": [1, 1, 1], "block": [256, 1, 1], "computes": ["p"]},
-            {"kind": "kernel", "name": "k", "source": "kernels/round.cu", "computes": ["p"], "grid": [1, 1, 1]},
-            {"kind": "kernel", "name": "k", "source": "kernels/bias.cu", "computes": ["y"], "grid": [1, 1, 1]},
-        ],
-        "buffers": [
-            {"name": "projection, FP32", "role": "intermediate", "bytes": 768, "first": 0, "last": 1},
-            {"name": "projection, FP16", "role": "intermediate", "bytes": 384, "first": 1, "last": 2},
-        ],
-        "roundings": [{"boundary": "p", "launch": 1, "evidence": "(__half)a[i]"}],
-    }
-    return plan | changes
-
-
-@pytest.fixture
-def read(tmp_path):
-    return lambda **changes: module("bundle").read_bundle(write_bundle(tmp_path / "bundle", **changes))
-
-
-@pytest.fixture
-def refused(read):
-    """The sentence with which a changed bundle is refused."""
-
-    def refused(**changes: object) -> str:
-        with pytest.raises(module("errors").BundleError) as caught:
-            read(**changes)
-        return str(caught.value)
-
-    return refused
+from tensor_assets_tests.workers.programs import WEIGHT_VIEW
 
 
 class TestWithoutLuminal:
@@ -356,137 +225,6 @@ class TestNeverPooled:
     def test_a_patch_is_declared_by_the_hash_of_its_file(self, refused):
         assert "no patch is declared" in refused(**{"patch.diff": b"+1"})
         assert "not the patch.diff of the bundle" in refused(patch={"sha256": "0" * 64, "summary": "none"})
-
-
-class TestRefused:
-    def test_a_changed_file(self, read, refused, tmp_path):
-        read()
-        (tmp_path / "bundle/kernels/bias.cu").write_text("changed")
-        with pytest.raises(
-            module("errors").BundleError, match=r"kernels/bias.cu: its sha256 is \w{12}…, the manifest says"
-        ):
-            module("bundle").read_bundle(tmp_path / "bundle")
-
-    def test_a_file_that_nobody_lists(self, read, tmp_path):
-        read()
-        (tmp_path / "bundle/kernels/extra.cu").write_text("")
-        with pytest.raises(module("errors").BundleError, match=r"kernels/extra\.cu: the manifest does not list it"):
-            module("bundle").read_bundle(tmp_path / "bundle")
-
-    @pytest.mark.parametrize(
-        "name", ["../outside.cu", "/etc/passwd", "kernels/../../x.cu", "kernels/deep/x.cu", "x.so"]
-    )
-    def test_a_name_that_is_no_file_of_a_bundle(self, refused, name):
-        assert refused(files={name: "0" * 64}) == f"manifest.json at files: {name!r} is no file of a bundle"
-
-    def test_a_link_out_of_the_bundle(self, read, tmp_path):
-        read()
-        path = tmp_path / "bundle/kernels/bias.cu"
-        path.rename(tmp_path / "bias.cu")
-        path.symlink_to(tmp_path / "bias.cu")
-        with pytest.raises(module("errors").BundleError, match=r"kernels/bias\.cu: the bundle has no such file"):
-            module("bundle").read_bundle(tmp_path / "bundle")
-
-    def test_a_missing_part(self, refused):
-        assert refused(files={"logical.egg": "0" * 64}) == "manifest.json at files: egraph.json is not listed"
-
-    def test_a_field_nobody_knows(self, refused):
-        assert "Object contains unknown field `speed`" in refused(speed=1)
-
-    def test_a_child_that_is_no_node(self, refused):
-        egraph = json.loads(serialized())
-        egraph["nodes"]["function-0-Add"]["children"][0] = "function-99-Cast"
-        changed = refused(**{"egraph.json": json.dumps(egraph).encode()})
-        assert changed == "egraph.json at nodes/function-0-Add: child 'function-99-Cast' is no node of the e-graph"
-
-    def test_an_eclass_without_data(self, refused):
-        egraph = json.loads(serialized())
-        egraph["class_data"] = {}
-        assert "class_data has nothing about e-class" in refused(**{"egraph.json": json.dumps(egraph).encode()})
-
-    @pytest.mark.parametrize("cost", [-1.0, "1", None])
-    def test_a_cost_that_is_none(self, refused, cost):
-        egraph = json.loads(serialized())
-        egraph["nodes"]["function-0-Add"]["cost"] = cost
-        assert refused(**{"egraph.json": json.dumps(egraph).encode()}).startswith("egraph.json")
-
-    def test_an_incomplete_egraph_that_does_not_say_so(self, read, refused):
-        cut = {"egraph.json": serialized(max_calls_per_function=2, max_functions=5)}
-        egraph = module("egraph").read_egraph(cut["egraph.json"])
-        if egraph.omitted:  # egglog leaves marks only where it cut below a node that it kept
-            assert "leaves things out" in refused(**cut)
-        assert read(**cut, truncation={"egraph": "5 functions of 11"}).manifest.truncation.egraph == "5 functions of 11"
-
-    def test_a_mark_of_omission_must_be_declared(self, read, refused):
-        egraph = json.loads(serialized())
-        egraph["nodes"]["omitted"] = {
-            "op": "[...]",
-            "children": [],
-            "eclass": "Tensor-0",
-            "cost": 1.0,
-            "subsumed": False,
-        }
-        changed = {"egraph.json": json.dumps(egraph).encode()}
-        assert "leaves things out (omitted), but nothing says so" in refused(**changed)
-        assert read(**changed, truncation={"egraph": "one node"}).egraph.omitted == ("omitted",)
-
-    @pytest.mark.parametrize(
-        ("candidates", "sentence"),
-        [
-            ([{"name": "a", "refused": "slower"}], "exactly one candidate is the chosen one"),
-            ([{"name": "a", "chosen": True}, {"name": "b", "chosen": True}], "exactly one candidate is the chosen one"),
-            ([{"name": "a", "chosen": True}, {"name": "a", "refused": "x"}], "at a: two candidates have this name"),
-            ([{"name": "a", "chosen": True, "refused": "slower"}], "at a: it is both chosen and refused"),
-            ([{"name": "a", "chosen": True}, {"name": "b"}], "at b: not chosen, and neither a reason nor a time"),
-            ([{"name": "a", "chosen": True, "measured_ns": -1.0}], "at line 1: Expected `float` >= 0.0"),
-        ],
-    )
-    def test_candidates_that_contradict_themselves(self, refused, candidates, sentence):
-        assert sentence in refused(**{"candidates.jsonl": lines(*candidates)})
-
-    @pytest.mark.parametrize(
-        ("changes", "sentence"),
-        [
-            ({"steps": []}, "Expected `array` of length >= 1"),
-            ({"roundings": [{"boundary": "q", "launch": 0, "evidence": "x"}]}, "'q' is no op of the program"),
-            ({"roundings": [{"boundary": "p", "launch": 3, "evidence": "x"}]}, "there is no step 3"),
-            (
-                {"buffers": [{"name": "t", "role": "intermediate", "bytes": 1, "first": 0, "last": 9}]},
-                "there is no step 9",
-            ),
-        ],
-    )
-    def test_a_plan_that_does_not_fit_its_program(self, refused, changes, sentence):
-        assert sentence in refused(**{"plan.json": json.dumps(selected_plan(**changes)).encode()})
-
-    def test_a_kernel_without_source_and_a_source_without_kernel(self, refused):
-        steps = selected_plan()["steps"]
-        sourceless = [steps[0], steps[1] | {"source": ""}, steps[2]]
-        assert "a generated kernel has a source" in refused(
-            **{"plan.json": json.dumps(selected_plan(steps=sourceless)).encode()}
-        )
-        unused = [steps[0], steps[2]]
-        changed = selected_plan(steps=unused, buffers=[], roundings=[])
-        assert (
-            refused(**{"plan.json": json.dumps(changed).encode()})
-            == "plan.json at steps: no step uses kernels/round.cu"
-        )
-
-    @pytest.mark.parametrize(
-        ("text", "sentence"),
-        [
-            ("", "it binds nothing"),
-            ("(let v0 (Input", "at line 1: the command is not closed"),
-            ('(let v0 (Input "x"))\n(let v0 (Input "y"))', "at line 2: v0 is bound twice"),
-            ("let v0", "at line 1: 'let' stands outside of any command"),
-        ],
-    )
-    def test_a_logical_program_that_is_none(self, refused, text, sentence):
-        assert sentence in refused(**{"logical.egg": text.encode()})
-
-    def test_a_let_or_value_that_is_none(self, refused):
-        assert refused(lets={"v99": "p"}) == "manifest.json at lets/v99: logical.egg binds no 'v99'"
-        assert refused(lets={"v9": "q"}) == "manifest.json at lets/v9: 'q' is no value of weight_view"
 
 
 def test_a_semicolon_inside_a_string_is_no_comment():
