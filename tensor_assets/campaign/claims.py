@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tensor_assets.campaign.stored import Stored, file, provenance
 from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.claims.claim import Claim
 from tensor_assets.claims.history import claim_key, claim_record, sources
 from tensor_assets.claims.judging import Judgement, judge
 from tensor_assets.claims.library import Library
@@ -14,10 +17,10 @@ from tensor_assets.evidence.redaction import redact_record
 from tensor_assets.records import ClaimRecord, Record
 
 
-def judge_claims(space: Workspace) -> list[Stored[ClaimRecord]]:
-    """One record a claim, in the order of the claim files. Raises ClaimError if a file is wrong."""
+def judge_claims(space: Workspace, claims: Iterable[Claim]) -> list[Stored[ClaimRecord]]:
+    """One record a claim, in their order; the record that is there already where nothing changed."""
     library = Library(PublicView(space.store))
-    return [_filed(space, judge(claim, library)) for claim in space.claims.values()]
+    return [_filed(space, judge(claim, library)) for claim in claims]
 
 
 def _filed(space: Workspace, judgement: Judgement) -> Stored[ClaimRecord]:

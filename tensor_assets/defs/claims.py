@@ -1,36 +1,39 @@
 """Group ``report``: the article's claims, each an asset check on one asset."""
 
+from collections.abc import Iterable
+
 import dagster as dg
 
 from tensor_assets.campaign.stored import Stored
-from tensor_assets.claims.claim import check_name
+from tensor_assets.claims.claim import Claim, check_name
 from tensor_assets.claims.reading import load_claims
 from tensor_assets.defs.report import results
 from tensor_assets.defs.resources import WorkspaceResource
 from tensor_assets.records import ClaimRecord
 from tensor_assets.settings import load_settings
 
-_CLAIMS = load_claims(load_settings().claims)
 
+def claims_asset(defined: Iterable[Claim]) -> dg.AssetsDefinition:
+    """The asset that judges ``defined``. A claim that is added later is judged once the code location is reloaded."""
+    known = tuple(defined)
 
-@dg.asset(
-    group_name="report",
-    kinds={"yaml"},
-    deps=[results],
-    check_specs=[
-        dg.AssetCheckSpec(check_name(claim.id), asset="claims", description=" ".join(claim.statement.split()))
-        for claim in _CLAIMS.values()
-    ],
-)
-def claims(workspace: WorkspaceResource) -> dg.MaterializeResult:
-    """Every sentence of the article that states a fact: holds, differs, or not measured, with what was seen."""
-    from tensor_assets.campaign.claims import judge_claims
-
-    judged = judge_claims(workspace.open())
-    return dg.MaterializeResult(
-        metadata=_metadata(judged),
-        check_results=[_check(stored) for stored in judged if stored.record.claim in _CLAIMS],
+    @dg.asset(
+        group_name="report",
+        kinds={"yaml"},
+        deps=[results],
+        check_specs=[
+            dg.AssetCheckSpec(check_name(claim.id), asset="claims", description=" ".join(claim.statement.split()))
+            for claim in known
+        ],
     )
+    def claims(workspace: WorkspaceResource) -> dg.MaterializeResult:
+        """Every sentence of the article that states a fact: holds, differs, or not measured, with what was seen."""
+        from tensor_assets.campaign.claims import judge_claims
+
+        judged = judge_claims(workspace.open(), known)
+        return dg.MaterializeResult(metadata=_metadata(judged), check_results=[_check(stored) for stored in judged])
+
+    return claims
 
 
 def _metadata(judged: list[Stored[ClaimRecord]]) -> dict[str, dg.MetadataValue]:
@@ -78,4 +81,4 @@ def _seen(record: ClaimRecord) -> str:
     return ("" if record.seen or not told else "nearest: ") + "; ".join(told)
 
 
-ASSETS = [claims]
+ASSETS = [claims_asset(load_claims(load_settings().claims).values())]

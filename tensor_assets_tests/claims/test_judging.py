@@ -1,0 +1,140 @@
+"""A claim that the records contradict differs, whatever else is true; one that they cannot answer is not measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tensor_assets.claims.operators import unsaid
+from tensor_assets_tests.claims.recorded import claim, empty, judged, put
+
+
+def test_a_claim_that_the_record_bears_out_holds_and_names_it(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    record = put(store)
+    found = judged(store, claim())
+    assert (found.verdict, found.why, found.since) == ("holds", "", "")
+    assert [observation.subject.records for observation in found.seen] == [(record,)]
+
+
+def test_a_planted_wrong_claim_differs_with_what_was_seen(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store)
+    found = judged(store, claim(expected=[[16, 8, 1]]))
+    assert found.verdict == "differs"
+    assert found.why == "bias × tinygrad at matrix: expected [[16, 8, 1]], seen [[8, 16, 1]] on NVIDIA H200"
+
+
+def test_a_claim_differs_since_the_first_version_of_those_in_a_row(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    for version, grid in (("0.9.0", 4), ("0.13.0", 8), ("0.14.0", 8), ("0.15.0", 4), ("0.16.0", 4), ("0.16.1", 2)):
+        put(store, version=version, grid=(grid, 16, 1))
+    found = judged(store, claim())
+    assert (found.verdict, found.since) == ("differs", "0.15.0")
+    assert found.seen[0].subject.version == "0.16.1"
+
+
+def test_an_older_version_that_differed_does_not_count(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, version="0.14.0", grid=(1, 1, 1))
+    put(store, version="0.15.0")
+    assert judged(store, claim()).verdict == "holds"
+
+
+def test_a_newer_release_makes_it_false_only_where_the_author_left_the_range_open(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, version="0.14.0")
+    put(store, version="0.15.0", grid=(1, 1, 1))
+    assert judged(store, claim(versions=">=0.14")).verdict == "differs"
+    assert judged(store, claim(versions=">=0.14,<0.15")).verdict == "holds"
+
+
+def test_another_device_makes_no_claim_about_an_h100_false_but_is_shown_as_nearest(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, target="cpu", grid=(2, 2, 2))
+    put(store, target="NVIDIA H200", grid=(1, 1, 1))
+    found = judged(store, claim(device="NVIDIA H100*"))
+    assert found.verdict == "not measured"
+    assert found.why == "no record of bias × tinygrad at matrix on NVIDIA H100"
+    (nearest,) = found.nearest
+    assert (nearest.subject.device, nearest.subject.version, nearest.value) == ("NVIDIA H200", "0.14.0", [[1, 1, 1]])
+
+
+def test_on_every_device_in_scope_it_must_hold(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, target="sm_90")
+    put(store, target="NVIDIA H200", grid=(1, 1, 1))
+    found = judged(store, claim())
+    assert found.verdict == "differs"
+    assert "NVIDIA H200" in found.why
+
+
+def test_a_version_that_crashes_leaves_the_last_that_answered(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, version="0.14.0")
+    put(store, version="0.15.0", status="crashed")
+    found = judged(store, claim())
+    assert (found.verdict, found.seen[0].subject.version) == ("holds", "0.14.0")
+
+
+def test_where_only_a_crash_is_in_scope_its_reason_is_the_reason(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, status="crashed")
+    found = judged(store, claim())
+    assert found.verdict == "not measured"
+    assert found.why == "bias × tinygrad at matrix: tinygrad 0.14.0 was crashed: SIGSEGV in tensorize"
+
+
+def test_what_the_record_does_not_say_is_not_measured(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, registers=None)
+    asked = claim(query="kernels[].[grid, registers]", expected=[[[8, 16, 1], 92]])
+    assert judged(store, asked).why == "bias × tinygrad at matrix: the record does not say"
+    assert judged(store, claim(query="kernels[].[grid, registers]", expected=[[[1, 1, 1], 92]])).verdict == "differs"
+
+
+def test_an_empty_list_is_an_answer(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store)
+    assert judged(store, claim(query="kernels[?name=='other'].grid")).verdict == "differs"
+
+
+def test_a_build_with_a_patch_answers_only_for_claims_that_name_it(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, patch="ab" * 32)
+    assert judged(store, claim()).verdict == "not measured"
+    assert judged(store, claim(variant="default-patch-*")).verdict == "holds"
+
+
+def test_instructions_are_counted_in_the_kernels_own_machine_code(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store)
+    asked = claim(query="kernels[].[family, matrix_opcodes]", expected=[["HMMA", {"HMMA.16816.F32": 2}]])
+    assert judged(store, asked).verdict == "holds"
+
+
+def test_a_list_means_in_each_of_them(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, workload="bias")
+    put(store, workload="relu", grid=(1, 1, 1))
+    assert judged(store, claim(workload=("bias", "relu"))).verdict == "differs"
+    missing = judged(store, claim(workload=("bias", "gemm")))
+    assert missing.verdict == "not measured"
+    assert missing.why.endswith("; 1 of 2 hold")
+
+
+@pytest.mark.parametrize("seen", [None, [None], [[8, None]], [[8, 16], None]])
+def test_open_answers(seen: object) -> None:
+    assert unsaid(seen, [[8, 16]] if seen != [[8, 16], None] else [[8, 16], 3])
+
+
+plain = st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3))
+
+
+@given(plain, plain)
+def test_an_answer_without_null_is_never_open(seen: object, expected: object) -> None:
+    if "None" not in repr(seen):
+        assert not unsaid(seen, expected)
