@@ -8,6 +8,7 @@ import click
 
 from tensor_assets.commands import (
     alerts,
+    bisect,
     campaign,
     claims,
     compare,
@@ -39,6 +40,7 @@ for command in (
     campaign.campaign,
     alerts.alerts,
     repro.repro,
+    bisect.bisect_command,
     devices.devices,
     releases.releases,
     compare.compare,
