@@ -34,6 +34,7 @@ def claim_record(judgement: Judgement, provenance: Provenance, before: ClaimReco
     if before is not None and before.definition == definition:
         known = {_place(observed) for observed in (*seen, *earlier)}
         earlier += [o for o in (*before.seen, *before.earlier) if _place(o) not in known]
+    first, held = since(seen, earlier) if judgement.verdict == "differs" else ("", "")
     return ClaimRecord(
         key=claim_key(claim),
         outcome=Outcome(status="ok"),
@@ -43,7 +44,8 @@ def claim_record(judgement: Judgement, provenance: Provenance, before: ClaimReco
         definition=definition,
         verdict=judgement.verdict,
         why=judgement.why,
-        since=since(seen, earlier) if judgement.verdict == "differs" else "",
+        since=first,
+        held=held,
         seen=seen,
         earlier=tuple(_by_version(earlier)),
         nearest=nearest,
@@ -56,12 +58,13 @@ def sources(judgement: Judgement) -> tuple[str, ...]:
     return tuple(dict.fromkeys(record for o in observations for record in o.subject.records))
 
 
-def since(seen: Iterable[Observed], earlier: Iterable[Observed]) -> str:
-    """The oldest of the newest versions in a row that differ, of the first question that differs."""
+def since(seen: Iterable[Observed], earlier: Iterable[Observed]) -> tuple[str, str]:
+    """The oldest of the newest versions in a row that differ, of the first question that differs, and the version
+    before it, which held; empty where there is none."""
     newest = list(seen)
     wrong = next((observed for observed in newest if not observed.passed), None)
     if wrong is None:
-        return ""
+        return "", ""
     question = _question(wrong)
     passed: dict[str, bool] = {}
     for observed in (*newest, *earlier):
@@ -70,9 +73,9 @@ def since(seen: Iterable[Observed], earlier: Iterable[Observed]) -> str:
     first = wrong.version
     for version in newest_first(passed):
         if passed[version]:
-            break
+            return first, version
         first = version
-    return first
+    return first, ""
 
 
 def _by_version(observations: list[Observed]) -> list[Observed]:

@@ -39,6 +39,7 @@ class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     seen: tuple[Observation, ...] = ()
     earlier: tuple[Observation, ...] = ()
     since: str = ""  # first version of those that differ without one between that holds
+    held: str = ""  # the version before that, where one was seen
     nearest: Observation | None = None
 
 
@@ -62,7 +63,14 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def since(self) -> str:
-        return next((case.since for case in self.cases if case.verdict == "differs" and case.since), "")
+        """From which version on it differs, in words; empty where it does not."""
+        wrong = next((case for case in self.cases if case.verdict == "differs"), None)
+        return since_in_words(wrong.since, wrong.held) if wrong else ""
+
+
+def since_in_words(since: str, held: str) -> str:
+    """Where no version before held, none was seen that did."""
+    return f"since {since}, {held} held" if held else f"in every version seen, the first {since}"
 
 
 def judge(claim: Claim, library: Library) -> Judgement:
@@ -105,10 +113,10 @@ def _judge_case(case: Case, library: Library) -> CaseVerdict:
     seen, earlier = told[0], tuple(o for found in told[1:] for o in found)
     if all(observation.passed for observation in seen):
         return CaseVerdict(case=case, verdict="holds", seen=seen, earlier=earlier)
-    since = _since(told)
+    since, held = _since(told)
     wrong = next(observation for observation in seen if not observation.passed)
     why = f"{case.title}: expected {_expectation(case)}, seen {wrong.shown} on {wrong.subject.device}"
-    return CaseVerdict(case=case, verdict="differs", why=why, seen=seen, earlier=earlier, since=since)
+    return CaseVerdict(case=case, verdict="differs", why=why, seen=seen, earlier=earlier, since=since, held=held)
 
 
 def _in_scope(subject: Subject, case: Case) -> bool:
@@ -119,12 +127,13 @@ def _in_scope(subject: Subject, case: Case) -> bool:
     )
 
 
-def _since(told: Sequence[tuple[Observation, ...]]) -> str:
-    """The oldest of the newest versions in a row that differ."""
+def _since(told: Sequence[tuple[Observation, ...]]) -> tuple[str, str]:
+    """The oldest of the newest versions in a row that differ, and the one before it, which held."""
     differing = 0
     while differing < len(told) and not all(observation.passed for observation in told[differing]):
         differing += 1
-    return told[differing - 1][0].subject.version
+    held = told[differing][0].subject.version if differing < len(told) else ""
+    return told[differing - 1][0].subject.version, held
 
 
 def _newest(subjects: Iterable[Subject], version: str) -> list[Subject]:

@@ -82,7 +82,7 @@ def _tell(judged: list[Judgement]) -> None:
             seen = "; ".join(dict.fromkeys(o.shown for o in judgement.seen))
             line += f"  {seen[:150]}"
         else:
-            line += f"  {judgement.why}" + (f"; since {judgement.since}" if judgement.since else "")
+            line += f"  {judgement.why}" + (f"; {judgement.since}" if judgement.since else "")
         click.echo(line)
     counts = Counter(judgement.verdict for judgement in judged)
     click.echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ("holds", "differs", "not measured")))

@@ -6,6 +6,7 @@ import dagster as dg
 
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.claims.claim import Claim, check_name
+from tensor_assets.claims.judging import since_in_words
 from tensor_assets.claims.reading import load_claims
 from tensor_assets.defs.report import results
 from tensor_assets.defs.resources import WorkspaceResource
@@ -44,7 +45,7 @@ def _metadata(judged: list[Stored[ClaimRecord]]) -> dict[str, dg.MetadataValue]:
                 "claim": stored.record.claim,
                 "verdict": stored.record.verdict,
                 "seen": _seen(stored.record),
-                "since": stored.record.since,
+                "since": _since(stored.record),
                 "statement": stored.record.statement,
                 "why": stored.record.why,
                 "evidence": stored.id[:12],
@@ -69,10 +70,14 @@ def _check(stored: Stored[ClaimRecord]) -> dg.AssetCheckResult:
             "verdict": dg.MetadataValue.text(record.verdict),
             "statement": dg.MetadataValue.text(record.statement),
             "seen": dg.MetadataValue.text(_seen(record) or "nothing in its scope"),
-            **({"since": dg.MetadataValue.text(record.since)} if record.since else {}),
+            **({"since": dg.MetadataValue.text(_since(record))} if record.since else {}),
             "record": dg.MetadataValue.text(f"sha256:{stored.id}"),
         },
     )
+
+
+def _since(record: ClaimRecord) -> str:
+    return since_in_words(record.since, record.held) if record.since else ""
 
 
 def _seen(record: ClaimRecord) -> str:

@@ -14,9 +14,11 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from tensor_assets.claims.claim import Claim, spelled
+from tensor_assets.claims.history import definition_of
 from tensor_assets.claims.judging import CaseVerdict, Judgement, Observation, judge
 from tensor_assets.claims.library import Library, Subject
 from tensor_assets.errors import SiteBroken
+from tensor_assets.records import ClaimRecord
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import PublicStore, Snapshot
@@ -53,6 +55,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     nearest: tuple[Seen, ...]
     checks: tuple[tuple[str, str, str], ...]  # query, operator, expected
     scope: str
+    record: str  # id of the verdict's record; empty where none is filed
     compilers: tuple[str, ...]
     devices: tuple[str, ...]
 
@@ -66,6 +69,10 @@ class ClaimPages:
     @cached_property
     def _library(self) -> Library:
         return Library(self._store)
+
+    @cached_property
+    def _filed(self) -> dict[str, tuple[str, ClaimRecord]]:
+        return {record.claim: (record_id, record) for record_id, record in self._store.records(ClaimRecord)}
 
     @cached_property
     def judgements(self) -> dict[str, Judgement]:
@@ -116,7 +123,7 @@ class ClaimPages:
             if judgement.verdict != "not measured"
             else f"nearest: {seen.text} in {seen.title} on {seen.device}"
         )
-        since = f", since {judgement.since}" if judgement.since else ""
+        since = f", {judgement.since}" if judgement.since else ""
         rest = f" and {more} more" if more else ""
         return Markup(' <span class="claim-seen">{}{}</span> <a class="proof" href="{}" title="{}">{}</a>').format(
             plain(words + rest),
@@ -157,9 +164,21 @@ class ClaimPages:
                 for check in claim.all_checks()
             ),
             scope=_scope(cases),
+            record=self._verdict_record(judgement),
             compilers=_each(case.case.compiler for case in cases),
             devices=_each(o.subject.device for case in cases for o in (*case.seen, case.nearest) if o),
         )
+
+    def _verdict_record(self, judgement: Judgement) -> str:
+        """The verdict as it was filed, where that is still the verdict; put on the site."""
+        record_id, record = self._filed.get(judgement.claim.id, ("", None))
+        if record is None or (record.verdict, record.definition) != (
+            judgement.verdict,
+            definition_of(judgement.claim),
+        ):
+            return ""
+        self._files.add_record(record_id, record, "verdict record")
+        return record_id
 
     def seen(self, observation: Observation) -> Seen:
         """An observation with its capture record put on the site."""

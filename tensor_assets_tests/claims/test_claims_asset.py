@@ -53,7 +53,7 @@ def test_each_claim_is_a_check_and_a_wrong_one_warns(space: Workspace, monkeypat
     assert wrong.description == (
         "differs: bias × tinygrad at matrix: expected [[16, 8, 1]], seen [[8, 16, 1]] on NVIDIA H200"
     )
-    assert wrong.metadata["since"].value == "0.14.0"
+    assert wrong.metadata["since"].value == "in every version seen, the first 0.14.0"
     seen = checks["planted_elsewhere"].metadata["seen"].value
     assert seen == "nearest: [[8, 16, 1]] (tinygrad 0.14.0, NVIDIA H200)"
     assert {name: made.metadata[name].value for name in ("holds", "differs", "not measured")} == {
@@ -71,7 +71,7 @@ def test_judged_again_nothing_new_is_filed_until_something_changed(space: Worksp
     put(space.store, version="0.15.0", grid=(1, 1, 1))
     again = judge_claims(space, planted())
     assert not any(stored.reused for stored in again)
-    assert (again[0].record.verdict, again[0].record.since) == ("differs", "0.15.0")
+    assert (again[0].record.since, again[0].record.held) == ("0.15.0", "0.14.0")
 
 
 def test_every_claim_that_ships_is_a_check_of_the_asset() -> None:

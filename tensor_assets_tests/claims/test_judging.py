@@ -33,7 +33,7 @@ def test_a_claim_differs_since_the_first_version_of_those_in_a_row(tmp_path: Pat
     for version, grid in (("0.9.0", 4), ("0.13.0", 8), ("0.14.0", 8), ("0.15.0", 4), ("0.16.0", 4), ("0.16.1", 2)):
         put(store, version=version, grid=(grid, 16, 1))
     found = judged(store, claim())
-    assert (found.verdict, found.since) == ("differs", "0.15.0")
+    assert (found.verdict, found.since) == ("differs", "since 0.15.0, 0.14.0 held")
     assert found.seen[0].subject.version == "0.16.1"
 
 

@@ -37,7 +37,7 @@ def test_since_reaches_back_to_versions_whose_captures_are_gone(tmp_path: Path) 
     new = empty(tmp_path / "new")
     put(new, version="0.16.0", grid=(2, 2, 2))
     record = filed(new, before)
-    assert (record.verdict, record.since) == ("differs", "0.15.0")
+    assert (record.verdict, record.since, record.held) == ("differs", "0.15.0", "0.14.0")
     assert [(o.version, o.passed) for o in record.earlier] == [("0.15.0", False), ("0.14.0", True)]
 
 
@@ -60,13 +60,13 @@ def observed(version: str, passed: bool, query: str = "q") -> Observed:
 @pytest.mark.parametrize(
     ("outcomes", "first"),
     [
-        ({"1.0": False}, "1.0"),
-        ({"1.0": True, "1.1": False}, "1.1"),
-        ({"1.0": False, "1.1": True, "1.2": False, "1.10": False}, "1.2"),
-        ({"1.0": False, "1.9": False, "1.10": False}, "1.0"),
+        ({"1.0": False}, ("1.0", "")),
+        ({"1.0": True, "1.1": False}, ("1.1", "1.0")),
+        ({"1.0": False, "1.1": True, "1.2": False, "1.10": False}, ("1.2", "1.1")),
+        ({"1.0": False, "1.9": False, "1.10": False}, ("1.0", "")),
     ],
 )
-def test_since_is_the_first_of_the_newest_in_a_row(outcomes: dict[str, bool], first: str) -> None:
+def test_since_is_the_first_of_the_newest_in_a_row(outcomes: dict[str, bool], first: tuple[str, str]) -> None:
     newest = max(outcomes, key=lambda version: [int(part) for part in version.split(".")])
     rest = [observed(version, passed) for version, passed in outcomes.items() if version != newest]
     assert since([observed(newest, outcomes[newest])], [*rest, observed("0.1", True, "another question")]) == first

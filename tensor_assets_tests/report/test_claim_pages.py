@@ -58,7 +58,7 @@ def test_a_sentence_stands_with_its_verdict_what_was_seen_and_its_proof(tmp_path
 
 def test_a_claim_that_differs_says_since_when(tmp_path: Path) -> None:
     html = shown('{{ claim("plan-toy") }}', tmp_path, text=GEOMETRY.replace("[[8, 16, 1]]", "[[1, 1, 1]]"))
-    assert "≠ differs [[8, 16, 1]], since 0.14.0" in text_of(html)
+    assert "≠ differs [[8, 16, 1]], in every version seen, the first 0.14.0" in text_of(html)
 
 
 def test_outside_its_scope_the_nearest_stands_beside_it(tmp_path: Path) -> None:
