@@ -52,7 +52,7 @@ class H100RunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
         self._inst_data = inst_data
         self.pool, self.policy, self.inventory = pool, policy or DevicePolicy(), inventory
         self._configured = {tags.GPU: gpu, tags.DEFAULT: default}
-        if inventory:
+        if inventory:  # for whatever asks for a device in this process: every one of the instance's has this launcher
             os.environ[INVENTORY] = inventory
         super().__init__()  # type: ignore[no-untyped-call]
 
@@ -106,7 +106,8 @@ class H100RunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
         run = context.dagster_run
         route = route_of(run, self.pool)
         launcher = self.nested(route)
-        self._instance.add_run_tags(run.run_id, {tags.ROUTE: route})
+        if run.tags.get(tags.ROUTE) != route:  # no queue of ours in front
+            self._instance.add_run_tags(run.run_id, {tags.ROUTE: route})
         granted = grant(self._instance, run, self.policy) if route == tags.GPU and self.looks_here else None
         if granted is not None:
             self._instance.report_engine_event(f"{granted.name} ({granted.uuid}) for session {granted.session}", run)

@@ -20,8 +20,8 @@ from tensor_assets.launchers.routing import route_of
 class DeviceQueue(QueuedRunCoordinator[Any]):
     """Dagster's queue, with each run's route and session as tags, whoever launched it.
 
-    Unless ``tag_concurrency_limits`` says otherwise, one run of a session at a time, and one GPU run in all: give
-    ``tensor_assets/route`` with value ``gpu`` as high a limit as there are GPUs.
+    ``tag_concurrency_limits`` on ``tensor_assets/route`` with value ``gpu`` limit the runs on all GPUs together, those
+    on each ``tensor_assets/session`` the runs on one. Unless they are given: one at a time.
     """
 
     def __init__(self, tag_concurrency_limits: Sequence[Mapping[str, Any]] | None = None, **options: Any) -> None:

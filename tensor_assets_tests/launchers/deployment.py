@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -50,7 +51,10 @@ STATE = "query ($id: String!) { partitionBackfillOrError(backfillId: $id) { ... 
 
 
 class Deployment:
-    """One instance below ``folder``, its devices simulated; workers are toys (see toy/adapter.py)."""
+    """One instance below ``folder``, its devices simulated; workers are toys (see toy/adapter.py), or ``worker``.
+
+    ``workloads`` adds so many programs, named w000 and on, to the checkout's.
+    """
 
     def __init__(
         self,
@@ -60,6 +64,8 @@ class Deployment:
         accelerators: Sequence[str] = ("H100",),
         store: Path | None = None,
         lease: Path | None = None,
+        worker: Path | None = None,
+        workloads: int = 0,
     ) -> None:
         self.folder, self.home = folder, folder / "home"
         self.store, self.control = store or folder / "store", folder / "control"
@@ -69,6 +75,7 @@ class Deployment:
         self.port = free_port()
         self.plug(*devices)
         make_adapters(folder / "adapters", compilers, self.control)
+        self.workloads = make_workloads(folder / "workloads", workloads)
         (folder / "packed" / "packed.json").write_text(json.dumps({name: [] for name in compilers}))
         (self.home / "dagster.yaml").write_text(yaml.safe_dump(instance_config(accelerators, self.inventory)))
         socket_path = folder / "code.sock"
@@ -89,6 +96,8 @@ class Deployment:
             "TENSOR_ASSETS_SITE": str(folder / "site"),
             "TENSOR_ASSETS_STORE": str(self.store),
             "TENSOR_ASSETS_TARGET": "cuda",
+            "TENSOR_ASSETS_WORKLOADS": str(folder / "workloads"),
+            **({"TOY_WORKER": str(worker)} if worker else {}),
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -302,7 +311,17 @@ def make_adapters(folder: Path, names: Sequence[str], control: Path) -> None:
         shutil.copyfile(TOY / "adapter.py", path / "adapter.py")
         (path / "requirements.lock").write_text("numpy==2.4.6\n")
         about = {"name": name, "title": name, "colour": "#777777", "package": "numpy", "targets": ["cpu", "cuda"]}
-        (path / "adapter.json").write_text(json.dumps({**about, "variables": {"TOY_CONTROL": str(control)}}))
+        more = {"variables": {"TOY_CONTROL": str(control)}, "worker_variable": "TOY_WORKER"}
+        (path / "adapter.json").write_text(json.dumps({**about, **more}))
+
+
+def make_workloads(folder: Path, count: int) -> list[str]:
+    """Programs of the checkout again, under other names; none is the gate."""
+    sources = sorted(path for path in (ROOT / "fixtures" / "workloads").glob("*.json") if path.stem != "gemm")
+    names = [f"w{number:03}" for number in range(count)]
+    for name, source in zip(names, itertools.cycle(sources), strict=False):
+        (folder / f"{name}.json").write_text(json.dumps({**json.loads(source.read_text()), "workload": name}))
+    return names
 
 
 def free_port() -> int:

@@ -72,7 +72,9 @@ def test_kill_9_of_a_run_in_a_backfill_and_a_rerun_of_what_is_missing(deployment
     deployment.behave("toy_a|residual", "hang_with_child")
     backfill = deployment.backfill(cells)
     left = deployment.pids("toy_a|residual")
-    (running,) = [r["runId"] for r in deployment.runs_of(backfill) if r["status"] == "STARTED"]
+    (running,) = [
+        r["runId"] for r in deployment.runs_of(backfill) if r["tags"]["dagster/partition"] == "toy_a|residual"
+    ]
     os.kill(deployment.process_of(running), signal.SIGKILL)
     deployment.good("toy_a|residual")
     assert deployment.ended(running) == "FAILURE"

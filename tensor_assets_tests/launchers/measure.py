@@ -1,0 +1,162 @@
+"""What the launcher costs, on this machine, in one run: ``python -m tensor_assets_tests.launchers.measure``.
+
+Simulated device, workers that do nothing, a real code server, daemon and webserver. Prints:
+
+- launch overhead, from the request to the worker's first line, against Dagster's own launcher, alternately;
+- idle seconds of the GPU between two runs of one session;
+- backfills of cells: wall time, runs, memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tensor_assets_tests.launchers.deployment import Deployment
+
+WORKER = Path(__file__).with_name("noop_worker.py")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--launches", type=int, default=7, help="Of each kind, for the overhead.")
+    parser.add_argument("--cells", default="10x6", help="Workloads x compilers of the backfill, e.g. 10x6 or 100x10.")
+    arguments = parser.parse_args()
+    workloads, compilers = map(int, arguments.cells.split("x"))
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), workloads, compilers) as deployment:
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
+        if arguments.launches:
+            launches(deployment, arguments.launches)
+        backfill(deployment, compilers)
+
+
+@contextmanager
+def running(folder: Path, workloads: int, compilers: int) -> Iterator[Deployment]:
+    names = [f"noop_{number}" for number in range(compilers)]
+    deployment = Deployment(folder, compilers=names, worker=WORKER, workloads=workloads)
+    try:
+        deployment.start()
+        yield deployment
+    finally:
+        deployment.stop()
+
+
+def launches(deployment: Deployment, count: int) -> None:
+    """One cell again and again, to the device and to the processor in turn; the very first of each is apart."""
+    waited: dict[str, list[float]] = {"cuda": [], "cpu": []}
+    for _ in range(count + 1):
+        for target, seconds in waited.items():
+            seconds.append(to_first_line(deployment, target))
+    ours, dagsters = (statistics.median(waited[target][1:]) for target in waited)
+    print(f"request → worker's first line, median of {count}, alternately")
+    print(f"  H100RunLauncher, this host    {ours:6.2f} s   first {waited['cuda'][0]:6.2f} s")
+    print(f"  Dagster's DefaultRunLauncher  {dagsters:6.2f} s   first {waited['cpu'][0]:6.2f} s")
+    print(f"  ratio                         {ours / dagsters:6.2f}", flush=True)
+
+
+def to_first_line(deployment: Deployment, target: str) -> float:
+    note = deployment.control / f"first-line-affine-{target}"
+    note.unlink(missing_ok=True)
+    began = time.time()
+    run = deployment.materialize(
+        ("semantic_ir", "selected_plan"), "capture", cell_tags("noop_0|affine"), {"target": target, "force": True}
+    )
+    assert deployment.ended(run) == "SUCCESS", deployment.log(run)
+    return float(note.read_text()) - began
+
+
+def cell_tags(cell: str) -> dict[str, str]:
+    compiler, workload = cell.split("|")
+    return {
+        "dagster/partition": cell,
+        "dagster/partition/compiler": compiler,
+        "dagster/partition/workload": workload,
+    }
+
+
+def backfill(deployment: Deployment, compilers: int) -> None:
+    cells = [f"noop_{number}|{workload}" for workload in deployment.workloads for number in range(compilers)]
+    began, spent = time.monotonic(), processor_seconds(deployment)
+    with Memory(deployment) as memory:
+        made = deployment.backfill(cells)
+        state = deployment.backfill_ended(made, patience=36_000)
+    wall, spent = time.monotonic() - began, processor_seconds(deployment) - spent
+    runs = sorted(deployment.runs_of(made), key=lambda run: run["startTime"])
+    failed = [run["runId"] for run in runs if run["status"] != "SUCCESS"]
+    gaps = idle(runs)
+    print(f"backfill of {len(deployment.workloads)} workloads × {compilers} compilers: {state}")
+    print(f"  {len(runs)} runs, {len(failed)} failed, load {os.getloadavg()[0]:.1f}")
+    print(f"  wall {wall:,.1f} s, {wall / len(cells):.2f} s a cell; processor {spent / len(cells):.2f} s a cell")
+    print(f"  no run of the session on the GPU: median {statistics.median(gaps):.2f} s, longest {max(gaps):.2f} s")
+    print(f"  memory of daemon, servers and runs: {memory.least / 1e6:,.0f} to {memory.most / 1e6:,.0f} MB")
+
+
+def idle(runs: Sequence[dict[str, Any]]) -> list[float]:
+    """Seconds from the end of one run to the start of the next; 0 where they overlap."""
+    until, gaps = runs[0]["endTime"], []
+    for run in runs[1:]:
+        gaps.append(max(0.0, run["startTime"] - until))
+        until = max(until, run["endTime"])
+    return gaps
+
+
+def family(deployment: Deployment) -> list[psutil.Process]:
+    """Every process of the deployment."""
+    found = []
+    for process in deployment.processes.values():
+        with suppress(psutil.NoSuchProcess):
+            root = psutil.Process(process.pid)
+            found += [root, *root.children(recursive=True)]
+    return found
+
+
+def processor_seconds(deployment: Deployment) -> float:
+    """Used so far by the deployment, what has ended included."""
+    total = 0.0
+    for process in family(deployment):
+        with suppress(psutil.NoSuchProcess):
+            total += sum(process.cpu_times()[:4])
+    return total
+
+
+class Memory:
+    """Proportional set size of everything the deployment runs, looked at every second."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment, self._over = deployment, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.least = self.most = self._now()
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(1.0):
+            now = self._now()
+            self.least, self.most = min(self.least, now), max(self.most, now)
+
+    def _now(self) -> int:
+        total = 0
+        for process in family(self._deployment):
+            with suppress(psutil.NoSuchProcess):
+                total += process.memory_full_info().pss
+        return total
+
+
+if __name__ == "__main__":
+    main()
