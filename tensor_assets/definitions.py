@@ -2,11 +2,11 @@
 
 import dagster as dg
 
-from tensor_assets.defs import claims, history, jobs, measure, prepare, report, understand
+from tensor_assets.defs import claims, history, jobs, measure, prepare, publish, report, understand
 from tensor_assets.defs.resources import WorkspaceResource
 
 defs = dg.Definitions(
-    assets=[*prepare.ASSETS, *understand.ASSETS, *measure.ASSETS, *report.ASSETS, *claims.ASSETS],
+    assets=[*prepare.ASSETS, *understand.ASSETS, *measure.ASSETS, *report.ASSETS, *claims.ASSETS, *publish.ASSETS],
     jobs=jobs.JOBS,
     sensors=[*history.SENSORS],
     resources={"workspace": WorkspaceResource()},

@@ -20,6 +20,8 @@ from tensor_assets.evidence.key import canonical, one_line
 from tensor_assets.evidence.shown import false_statements
 
 SEAL = "evidence/seal.json"
+# Written when a site is published, and again with every later version: no part of what is sealed.
+VERSIONS, LISTING = "versions", "versions.html"
 
 
 class Seal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,7 +100,9 @@ def _root(site: Path) -> str:
 
 
 def _files(site: Path) -> Iterator[str]:
-    return (path.relative_to(site).as_posix() for path in sorted(site.rglob("*")) if path.is_file())
+    """Every file of the site itself."""
+    found = (path.relative_to(site).as_posix() for path in sorted(site.rglob("*")) if path.is_file())
+    return (path for path in found if path != LISTING and not path.startswith(f"{VERSIONS}/"))
 
 
 def _hash(path: Path) -> str:

@@ -24,7 +24,7 @@ from tensor_assets.evidence.files import STAGING, FileInfo, Staged
 YOUNG_SECONDS = 12 * 3600.0
 
 # Protocols whose upload is all or nothing.
-_ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss", "hf", "memory"})
+ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss", "hf", "memory"})
 
 
 class RemoteFiles:
@@ -32,7 +32,7 @@ class RemoteFiles:
         self.url = str(root)
         self._fs: Any = root.fs
         self._root = str(root.path).rstrip("/")
-        self._atomic = root.protocol in _ATOMIC
+        self._atomic = root.protocol in ATOMIC
 
     def exists(self, path: str) -> bool:
         self._fs.invalidate_cache()

@@ -36,7 +36,7 @@ def build_site(pages_dir: Path, site_dir: Path, *, source: Path = SITE) -> Path:
         _mkdocs(pages_dir.resolve(), built, source)
         _require_whole(built)
         staging.chmod(0o755)
-        _swap(built, site_dir)
+        swap(built, site_dir)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return site_dir / "index.html"
@@ -70,7 +70,7 @@ def _require_whole(built: Path) -> None:
         raise SiteBroken("; ".join(problems[:5]) + more)
 
 
-def _swap(built: Path, site_dir: Path) -> None:
+def swap(built: Path, site_dir: Path) -> None:
     """Put ``built`` at ``site_dir``. Where the system can exchange two names it does; else the old one steps aside."""
     if not site_dir.exists():
         built.rename(site_dir)

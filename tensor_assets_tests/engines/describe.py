@@ -1,4 +1,4 @@
-"""Run in the engines' environment: make everything that a dagster.yaml names, and say as JSON what came of it.
+"""Run in the engines' environment: make everything that each dagster.yaml names, and say as JSON what came of it.
 
 Nothing is connected to: databases and clusters are made as objects only.
 """
@@ -85,4 +85,4 @@ def kubernetes_jobs(nested: dict[str, RunLauncher]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(described(sys.argv[1])))
+    print(json.dumps({folder: described(folder) for folder in sys.argv[1:]}))

@@ -24,19 +24,43 @@ KUBECONFIG = {
 }
 
 
-@pytest.fixture
-def described(image, tmp_path):
-    """What the engines' environment says of an instance (see describe.py)."""
+WRONG = {
+    "ray": ({"ray": {"address": "http://ray-head:8265", "acelerators": 1}}, "acelerators"),
+    "docker": ({"image": "tensor-assets:latest", "gpus": "all"}, "gpus"),
+    "kubernetes": ({"service_account_name": "x"}, "instance_config_map"),
+}
 
-    def describe(config: dict) -> dict:
-        (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(config))
-        program = Path(__file__).with_name("describe.py")
-        environment = {**image.environment, **DATABASE, "PYTHONPATH": str(ROOT), "TENSOR_ASSETS_STORE": "s3://evidence"}
-        told = image._replace(environment=environment).run(str(image.python), str(program), str(tmp_path))
-        assert told.returncode == 0, told.stderr[-3000:]
-        return json.loads(told.stdout)
 
-    return describe
+@pytest.fixture(scope="module")
+def described(image, tmp_path_factory) -> dict[str, dict]:
+    """What the engines' environment says of each instance (see describe.py)."""
+    folder = tmp_path_factory.mktemp("instances")
+    (folder / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
+    for name, config in {**examples(folder), **broken(folder)}.items():
+        (folder / name).mkdir()
+        (folder / name / "dagster.yaml").write_text(yaml.safe_dump(config))
+    environment = {**image.environment, **DATABASE, "PYTHONPATH": str(ROOT), "TENSOR_ASSETS_STORE": "s3://evidence"}
+    folders = [str(path.parent) for path in folder.glob("*/dagster.yaml")]
+    program = str(Path(__file__).with_name("describe.py"))
+    told = image._replace(environment=environment).run(str(image.python), program, *folders)
+    assert told.returncode == 0, told.stderr[-3000:]
+    return {Path(path).name: found for path, found in json.loads(told.stdout).items()}
+
+
+def examples(folder: Path) -> dict[str, dict]:
+    found = {name: example(name) for name in WRONG}
+    for route in ("gpu", "default"):  # outside a cluster, its own credentials are not to be had
+        nested = found["kubernetes"]["run_launcher"]["config"][route]["config"]
+        nested.update(load_incluster_config=False, kubeconfig_file=str(folder / "kubeconfig"))
+    return found
+
+
+def broken(folder: Path) -> dict[str, dict]:
+    """Each example with something in its GPU launcher's config that this launcher does not take."""
+    found = {f"broken-{name}": config for name, config in examples(folder).items()}
+    for name, (wrong, _) in WRONG.items():
+        found[f"broken-{name}"]["run_launcher"]["config"]["gpu"]["config"] = wrong
+    return found
 
 
 def example(name: str) -> dict:
@@ -44,11 +68,11 @@ def example(name: str) -> dict:
 
 
 def test_every_example_is_looked_at():
-    assert sorted(path.stem for path in EXAMPLES.glob("*.yaml")) == ["docker", "kubernetes", "ray"]
+    assert {path.stem for path in EXAMPLES.glob("*.yaml")} == set(WRONG)
 
 
 def test_ray(described):
-    found = described(example("ray"))
+    found = described["ray"]
     assert found["storage"] == "DagsterPostgresStorage"
     assert (found["queue"], found["gpu"], found["default"]) == ("DeviceQueue", "RayRunLauncher", "DefaultRunLauncher")
     assert found["ray"]["resources"] == {"H100": 1}
@@ -56,7 +80,7 @@ def test_ray(described):
 
 
 def test_docker(described):
-    found = described(example("docker"))
+    found = described["docker"]
     assert (found["gpu"], found["default"]) == ("DockerRunLauncher", "DefaultRunLauncher")
     host = found["container"]["host_config"]
     assert host["DeviceRequests"][0]["Driver"] == "nvidia"
@@ -66,13 +90,8 @@ def test_docker(described):
     assert found["container"]["Image"] == "tensor-assets:latest"
 
 
-def test_kubernetes(described, tmp_path):
-    config = example("kubernetes")
-    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(KUBECONFIG))
-    for route in ("gpu", "default"):  # outside a cluster, its own credentials are not to be had
-        nested = config["run_launcher"]["config"][route]["config"]
-        nested.update(load_incluster_config=False, kubeconfig_file=str(tmp_path / "kubeconfig"))
-    found = described(config)
+def test_kubernetes(described):
+    found = described["kubernetes"]
     assert (found["gpu"], found["default"]) == ("K8sRunLauncher", "K8sRunLauncher")
     pod = found["jobs"]["gpu"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
@@ -87,17 +106,8 @@ def test_kubernetes(described, tmp_path):
     assert "limits" not in other["containers"][0]["resources"]
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong", "word"),
-    [
-        ("ray", {"ray": {"address": "http://ray-head:8265", "acelerators": 1}}, "acelerators"),
-        ("docker", {"image": "tensor-assets:latest", "gpus": "all"}, "gpus"),
-        ("kubernetes", {"service_account_name": "x"}, "instance_config_map"),
-    ],
-)
-def test_what_an_engine_does_not_take_is_named(name, wrong, word, described):
-    config = example(name)
-    config["run_launcher"]["config"]["gpu"]["config"] = wrong
-    found = described(config)
+@pytest.mark.parametrize("name", WRONG)
+def test_what_an_engine_does_not_take_is_named(name, described):
+    found = described[f"broken-{name}"]
     assert "gpu" not in found
-    assert word in found["wrong"]
+    assert WRONG[name][1] in found["wrong"]

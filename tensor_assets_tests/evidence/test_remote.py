@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
-import asyncssh
 import pytest
 
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, StoreUnwritable
@@ -21,49 +17,13 @@ from tensor_assets.evidence.transfer import export_bundle, import_bundle
 from tensor_assets.evidence.verification import verify, verify_store
 from tensor_assets.records import CaptureRecord, Key, Outcome
 from tensor_assets_tests.evidence.samples import NOBODY, campaign, provenance, tree
-
-
-class Server(NamedTuple):
-    url: str
-    folder: Path  # what it serves
-
-
-class _Anyone(asyncssh.SSHServer):
-    def begin_auth(self, username: str) -> bool:
-        return False
+from tensor_assets_tests.evidence.sftp import Server, sftp_server
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    folder = tmp_path / "served"
-    folder.mkdir()
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-
-    async def start() -> asyncssh.SSHAcceptor:
-        return await asyncssh.create_server(
-            _Anyone,
-            "127.0.0.1",
-            0,
-            server_host_keys=[asyncssh.generate_private_key("ssh-ed25519")],
-            sftp_factory=lambda channel: asyncssh.SFTPServer(channel, chroot=str(folder).encode()),
-        )
-
-    acceptor = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
-    yield Server(f"ssh://tester@127.0.0.1:{acceptor.get_port()}/store", folder)
-    asyncio.run_coroutine_threadsafe(_stop(acceptor), loop).result(30)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(10)
-
-
-async def _stop(acceptor: asyncssh.SSHAcceptor) -> None:
-    """With the connections it still has: the client keeps them for reuse."""
-    acceptor.close()
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    with sftp_server(tmp_path / "served") as server:
+        yield server
 
 
 def test_a_campaign_is_the_same_there_as_on_disk(server: Server, tmp_path: Path) -> None:
