@@ -32,6 +32,7 @@ from tensor_assets.report.matrix import (
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, read_snapshot
 from tensor_assets.report.rendering import Renderer
+from tensor_assets.report.scripts import Scripts
 from tensor_assets.report.stages import op_hues, program_pane
 from tensor_assets.report.tables import Tables, tables_of, write_tables
 from tensor_assets.report.written import WrittenPages
@@ -64,8 +65,9 @@ def write_pages(
     out_dir.mkdir(parents=True)
     writer = PageWriter(store, out_dir, load_faces(adapters), cache, source, article)
     writer.show_claims(claims)
+    writer.scripts = Scripts(store, adapters, out_dir, cache)
     writer.write()
-    writer.history.write_feeds(out_dir, site_url)
+    writer.history.write_feeds(out_dir, site_url, "changes.html" if (out_dir / "changes.md").is_file() else "")
     return out_dir
 
 
@@ -92,6 +94,7 @@ class PageWriter:
         self.latencies: dict[tuple[str, str], Chart | None] = {}
         self.workloads = {path.stem for path in (ROOT / "fixtures" / "workloads").glob("*.json")}
         self.history = HistoryPages(store, faces, self.files, self.figures, self.renderer)
+        self.scripts: Scripts | None = None
 
     def show_claims(self, folders: Sequence[Path]) -> None:
         """Let pages say ``{{ claim("id") }}``."""
@@ -139,6 +142,7 @@ class PageWriter:
             "graph": graph,
             "profile_charts": self.profile(configuration, page),
             "others": comparisons(self.snapshot, configuration, self.faces),
+            "script": self.scripts.of(configuration, self.snapshot) if self.scripts else None,
             "history_page": self.history.page_of(configuration.key.workload, configuration.key.compiler),
         }
         html = self.renderer.render("cell.html", page, **context, **shown)
