@@ -165,6 +165,9 @@ def _arrays(program: Program, fixture: Fixture, read: Read) -> tuple[Mapping[str
 
 def _drawn_again(program: Program, fixture: Fixture) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
     """From the fixture's seed. Of a grid the draw alone, which the recorded hashes prove; else all that makes it."""
+    unnamed = {value.name for value in program.inputs} - fixture.hashes.keys()
+    if unnamed:
+        raise ReproRefused(f"fixture {fixture.name}: its arrays are not here, nor the hash of {min(unnamed)}")
     key = f"{program.workload}/{program.shape}/{fixture.name}/{fixture.seed}"
     grid = FAMILY.get({"exact-0": "", "exact-1": ""}.get(fixture.name, fixture.name.removeprefix("exact-")))
     for attempt, factor in enumerate(_TOPS):

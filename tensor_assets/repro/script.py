@@ -106,7 +106,8 @@ def _known(case: Case, lines: Sequence[str]) -> str:
     dtypes = {name: "np.float16" if case.program.value(name).dtype == "f16" else "np.float32" for name in made}
 
     def collected(wanted: Sequence[str]) -> str:
-        return "{" + ", ".join(f'"{name}": {made[name]}.astype({dtypes[name]})' for name in wanted) + "}"
+        # In C order: compilers see how an array lies, and some read it as if it lay so.
+        return "{" + ", ".join(f'"{name}": {made[name]}.astype({dtypes[name]}, "C")' for name in wanted) + "}"
 
     return "\n".join(
         [

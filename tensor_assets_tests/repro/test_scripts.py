@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -38,9 +39,10 @@ def run(inputs):
     outputs[OUTPUTS[0]].flat[0] += 1
     return outputs
 """
-SIGNS = (
-    "def run(inputs):\n    return {name: np.where(a == 0, -0.0, a).astype(a.dtype) for name, a in known()[1].items()}"
-)
+SIGNS = """
+def run(inputs):
+    return {name: np.where(a == 0, -0.0, a).astype(a.dtype) for name, a in known()[1].items()}
+"""
 
 
 @pytest.mark.parametrize("workload", ["weight_view", "residual", "projection_chain", "softmax", "norm_projection"])
@@ -63,6 +65,7 @@ def test_the_lines_of_numpy_give_the_fixtures_own_bytes(workload: str, name: str
     exec(compile(text.partition("try:\n")[0], "script.py", "exec"), names)
     inputs, expected = names["known"]()
     assert hash_arrays({**inputs, **expected}) == built.hashes
+    assert all(array.flags.c_contiguous for array in inputs.values())
     assert known.rows == 0
 
 
@@ -95,8 +98,6 @@ def test_every_script_is_python_without_anything_of_ours(compiler: str, workload
 
 
 def test_what_was_seen_and_where_it_was_seen_is_told() -> None:
-    import msgspec
-
     one = case(SPACE, "weight_view", "inductor", variant="addmm", status="rejected")
     seen = (Seen(output="y", elements=128, mismatches=37),)
     one = msgspec.structs.replace(one, seen=seen, boundary="projection not rounded", python="3.11.7", record="ab" * 32)
@@ -107,8 +108,6 @@ def test_what_was_seen_and_where_it_was_seen_is_told() -> None:
 
 @pytest.mark.parametrize(("status", "run"), [("crashed", "import os; os.abort()"), ("censored", "while True: pass")])
 def test_an_end_that_is_no_number_is_reproduced_in_a_process_of_its_own(status: str, run: str, tmp_path: Path) -> None:
-    import msgspec
-
     text = write_script(msgspec.structs.replace(case(SPACE, "gemm", "eager", status=status), deadline=5.0))
     assert executed(text, tmp_path, run=f"def run(inputs):\n    {run}").returncode == 1
     assert executed(text, tmp_path, run="def run(inputs):\n    return {}").returncode == 0
