@@ -43,6 +43,14 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     page: str
 
 
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer to one query, with every device that gave it."""
+
+    query: str
+    seen: Seen
+    devices: tuple[Seen, ...]
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One claim in the table."""
 
@@ -51,8 +59,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     slug: str
     why: str
     since: str
-    seen: tuple[Seen, ...]
-    nearest: tuple[Seen, ...]
+    seen: tuple[Told, ...]
+    nearest: tuple[Told, ...]
     checks: tuple[tuple[str, str, str], ...]  # query, operator, expected
     scope: str
     record: str  # id of the verdict's record; empty where none is filed
@@ -157,8 +165,8 @@ class ClaimPages:
             slug=slug_of(judgement.verdict),
             why=judgement.why,
             since=judgement.since,
-            seen=tuple(self.seen(observation) for case in cases for observation in case.seen),
-            nearest=tuple(self.seen(observation) for observation in judgement.nearest),
+            seen=self._answers((case, case.seen) for case in cases),
+            nearest=self._answers((case, (case.nearest,)) for case in cases if case.nearest),
             checks=tuple(
                 (check.query, check.operator.replace("_", " "), _expected(check.expected, check.tolerance))
                 for check in claim.all_checks()
@@ -167,6 +175,17 @@ class ClaimPages:
             record=self._verdict_record(judgement),
             compilers=_each(case.case.compiler for case in cases),
             devices=_each(o.subject.device for case in cases for o in (*case.seen, case.nearest) if o),
+        )
+
+    def _answers(self, cases: Iterable[tuple[CaseVerdict, tuple[Observation, ...]]]) -> tuple[Told, ...]:
+        found: dict[tuple[object, ...], list[Seen]] = {}
+        for case, observations in cases:
+            for observation in observations:
+                seen = self.seen(observation)
+                alike = (case.case.check.query, seen.title, seen.version, seen.text, seen.expected, seen.passed)
+                found.setdefault(alike, []).append(seen)
+        return tuple(
+            Told(query=str(alike[0]), seen=devices[0], devices=tuple(devices)) for alike, devices in found.items()
         )
 
     def _verdict_record(self, judgement: Judgement) -> str:
