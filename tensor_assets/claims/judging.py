@@ -16,6 +16,9 @@ from tensor_assets.claims.query import BadQuery, Query
 from tensor_assets.claims.showing import shown_value
 from tensor_assets.claims.versions import in_range, newest_first
 
+# Outcomes that leave something to ask: a rejected program has stages, a plan and wrong numbers.
+ANSWERING = ("ok", "rejected")
+
 State = Literal["holds", "differs", "not measured"]
 
 
@@ -137,9 +140,9 @@ def _since(told: Sequence[tuple[Observation, ...]]) -> tuple[str, str]:
 
 
 def _newest(subjects: Iterable[Subject], version: str) -> list[Subject]:
-    """The newest record of each device."""
+    """The newest record of each device; one that crashed, as with a companion package, hides none that did not."""
     by_device: dict[str, Subject] = {}
-    for subject in sorted(subjects, key=lambda subject: subject.created):
+    for subject in sorted(subjects, key=lambda subject: (subject.status in ANSWERING, subject.created)):
         if subject.version == version:
             by_device[subject.device] = subject
     return [by_device[device] for device in sorted(by_device)]
@@ -147,7 +150,7 @@ def _newest(subjects: Iterable[Subject], version: str) -> list[Subject]:
 
 def _observe(case: Case, query: Query, subject: Subject, library: Library) -> Observation:
     expected = case.check.expected
-    if subject.status not in ("ok", "rejected"):
+    if subject.status not in ANSWERING:
         why = f"{subject.compiler} {subject.version} was {subject.status}: {subject.reason}".replace("  ", " ")
         return Observation(subject=subject, expected=expected, why=why)
     try:

@@ -54,6 +54,7 @@ def put(
     workload: str = "bias",
     registers: int | None = 92,
     patch: str = "",
+    environment: str = "",
     created: str = "2026-11-01T00:00:00.000+00:00",
     sass: str = SASS,
 ) -> str:
@@ -73,7 +74,7 @@ def put(
             compiler="tinygrad",
             variant=variant,
             target=target,
-            environment=version,
+            environment=environment or version,
             patch=patch,
         ),
         outcome=Outcome(status=status, reason="" if status == "ok" else "SIGSEGV in tensorize"),

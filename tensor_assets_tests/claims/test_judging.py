@@ -80,6 +80,13 @@ def test_a_version_that_crashes_leaves_the_last_that_answered(tmp_path: Path) ->
     assert (found.verdict, found.seen[0].subject.version) == ("holds", "0.14.0")
 
 
+def test_a_crash_of_the_same_version_with_another_companion_package_hides_nothing(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, version="0.14.0")
+    put(store, version="0.14.0", status="crashed", created="2026-12-01T00:00:00.000+00:00", environment="ffi")
+    assert judged(store, claim()).verdict == "holds"
+
+
 def test_where_only_a_crash_is_in_scope_its_reason_is_the_reason(tmp_path: Path) -> None:
     store = empty(tmp_path)
     put(store, status="crashed")
