@@ -19,6 +19,7 @@ from tensor_assets.claims.judging import CaseVerdict, Judgement, Observation, ju
 from tensor_assets.claims.library import Library, Subject
 from tensor_assets.errors import SiteBroken
 from tensor_assets.records import ClaimRecord
+from tensor_assets.report.evidence_index import EvidenceRow
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import PublicStore, Snapshot
@@ -156,6 +157,31 @@ class ClaimPages:
                 "device": _each(device for row in rows for device in row.devices),
             },
         }
+
+    def evidence_rows(self) -> list[EvidenceRow]:
+        """For the evidence index: verdicts that are filed, and captures of versions that have no page any more."""
+        known = set(self._snapshot.workloads())
+        rows = []
+        for judgement in self.judgements.values():
+            workload = next((c.case.workload for c in judgement.cases if c.case.workload in known), "")
+            observations = (*judgement.seen, *judgement.nearest) if workload else ()
+            old = [s.record for s in map(self.seen, observations) if not s.page]
+            filed = [self._verdict_record(judgement)] if workload else []
+            rows += [self._evidence(record, workload, judgement) for record in (*filed, *old) if record]
+        return rows
+
+    def _evidence(self, record_id: str, workload: str, judgement: Judgement) -> EvidenceRow:
+        found = self._files[record_id]
+        return EvidenceRow(
+            sha256=record_id,
+            what=found.name,
+            workload=workload,
+            where=f"claim {judgement.claim.id}",
+            bytes=found.bytes,
+            href=found.href,
+            why=found.why,
+            page=f"{PAGE}#{judgement.claim.id}",
+        )
 
     def _row(self, judgement: Judgement) -> Row:
         claim, cases = judgement.claim, judgement.cases

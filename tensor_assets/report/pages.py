@@ -110,7 +110,7 @@ class PageWriter:
             self._workload(workload)
         self.history.write(self.add_page)
         write_compared(self.snapshot, self.store, self.faces, self.out)
-        rows = evidence_rows(self.snapshot, self.files)
+        rows = [*evidence_rows(self.snapshot, self.files), *self.claims.evidence_rows()]
         self._evidence(rows)
         WrittenPages(self, written, rows).write()
 

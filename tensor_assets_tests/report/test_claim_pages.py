@@ -12,17 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensor_assets.claims import view
+from tensor_assets.claims.history import claim_record, sources
 from tensor_assets.claims.reading import load_claims
 from tensor_assets.errors import SiteBroken
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.records import Provenance
 from tensor_assets.report.claims import ClaimPages, plain
 from tensor_assets.report.claims_view import view_parts
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.settings import ROOT
-from tensor_assets_tests.claims.recorded import GEOMETRY, put
+from tensor_assets_tests.claims.recorded import GEOMETRY, claim, judged, put
 
 HOSTILE = 'a_b_c *d* `e` [f](g) | <script>alert(1)</script> & {: .x } ~~h~~ https://i.j "k" 1. l'
 
@@ -104,3 +106,18 @@ def test_every_built_claim_page_lists_every_claim(built) -> None:  # type: ignor
     page = (built.site / "claims.html").read_text(encoding="utf-8")
     for name in load_claims([ROOT / "fixtures" / "claims"]):
         assert f'id="{name}"' in page
+
+
+def test_filed_verdicts_and_captures_of_older_versions_are_in_the_evidence_index(tmp_path: Path) -> None:
+    store = EvidenceStore(tmp_path / "store")
+    old = put(store, version="0.14.0")
+    put(store, version="0.15.0", created="2026-12-01T00:00:00.000+00:00")
+    asked = claim(versions="<0.15")
+    judgement = judged(store, asked)
+    verdict = store.put(claim_record(judgement, Provenance(created="2026-12-02", parents=sources(judgement))))
+    public = PublicView(store)
+    files = PublicFiles(public, tmp_path / "out")
+    rows = ClaimPages(public, {"plan-toy": asked}, read_snapshot(public), files).evidence_rows()
+    assert {(row.sha256, row.what) for row in rows} == {(verdict, "verdict record"), (old, "capture record")}
+    assert {row.page for row in rows} == {"claims.html#plan-toy"}
+    assert all((tmp_path / "out" / row.href).is_file() for row in rows)
