@@ -16,6 +16,7 @@ from tensor_assets.evidence.key import one_line, title
 from tensor_assets.records import (
     BenchmarkRecord,
     CaptureRecord,
+    ClaimRecord,
     FixtureRecord,
     ProfileRecord,
     Record,
@@ -41,6 +42,8 @@ def broken_facts(record: Record, read: ReadEvidence, get: GetRecord) -> Iterator
         found = _capture(record)
     elif isinstance(record, SessionRecord):
         found = _session(record)
+    elif isinstance(record, ClaimRecord):
+        found = _claim(record)
     elif isinstance(record, BenchmarkRecord | ProfileRecord):
         found = _derived(record, get(record.session) if record.session else None)
     else:
@@ -82,6 +85,17 @@ def _capture(record: CaptureRecord) -> Iterator[str]:
     decisive = [v for v in record.admission.verdicts if v.kind in ("exact", "form")]
     if record.admission.admitted and not all(verdict.passed for verdict in decisive):
         yield "admitted with an exact or form verdict that failed"
+
+
+def _claim(record: ClaimRecord) -> Iterator[str]:
+    wrong = [observed for observed in record.seen if not observed.passed]
+    if record.verdict == "holds" and (wrong or not record.seen):
+        yield f"{record.claim} holds, but " + (f"{wrong[0].value} was seen" if wrong else "nothing was seen")
+    if record.verdict == "differs" and not wrong:
+        yield f"{record.claim} differs, but everything seen is as expected"
+    for observed in (*record.seen, *record.nearest):
+        if observed.record not in record.provenance.parents:
+            yield f"{record.claim} rests on record {observed.record[:12]}…, which is not among its parents"
 
 
 def _session(record: SessionRecord) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tensor_assets.claims.history import claim_record, since, sources
@@ -27,6 +28,21 @@ def test_a_verdict_record_verifies_with_the_store(tmp_path: Path) -> None:
     assert record.provenance.parents == (capture,)
     assert [observed.record for observed in record.seen] == [capture]
     assert verify(store.url).sound
+
+
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [
+        ({"verdict": "differs"}, "plan-toy differs, but everything seen is as expected"),
+        ({"seen": ()}, "plan-toy holds, but nothing was seen"),
+        ({"provenance": Provenance(created="2026-11-29")}, "which is not among its parents"),
+    ],
+)
+def test_a_forged_verdict_does_not_add_up(tmp_path: Path, forged: dict[str, object], said: str) -> None:
+    store = empty(tmp_path)
+    put(store)
+    store.put(msgspec.structs.replace(filed(store), **forged))
+    assert any(said in finding.message for finding in verify(store.url).findings)
 
 
 def test_since_reaches_back_to_versions_whose_captures_are_gone(tmp_path: Path) -> None:
