@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from tensor_assets.campaign.alerting import pass_on
+from tensor_assets.campaign.alerting import pass_on, seen_so_far
 from tensor_assets.defs.jobs import BUILD_SITE
 from tensor_assets.defs.resources import WorkspaceResource
 
@@ -16,7 +16,10 @@ from tensor_assets.defs.resources import WorkspaceResource
 )
 def history_alerts(context: dg.SensorEvaluationContext, workspace: WorkspaceResource) -> dg.RunRequest | dg.SkipReason:
     """A command that fails fails the tick; what it was not told stays to be told."""
-    told = pass_on(workspace.open(), context.log.warning)
+    space = workspace.open()
+    seen = seen_so_far(space)
+    told = [] if seen == context.cursor else pass_on(space, context.log.warning)
+    context.update_cursor(seen)
     if not told:
         return dg.SkipReason("no series changed its state since the last look")
     return dg.RunRequest(run_key=told[-1])

@@ -62,7 +62,11 @@ def _of_track(track: Track, told: Sequence[AlertRecord]) -> Iterator[AlertRecord
     for series in track.series:
         places = {point.record: place for place, point in enumerate(series.points)}
         began = ((alert, alert.before if alert.kind == "drift" else alert.after) for alert in own)
-        known = [Told(places[record], bool(alert.slower)) for alert, record in began if record in places]
+        known = [
+            Told(places[first], places.get(alert.after, places[first]), bool(alert.slower))
+            for alert, first in began
+            if first in places
+        ]
         large = [change for change in series.changes if abs(change.after - change.before) >= SMALLEST]
         for change in fresh(large, known):
             cause = series.cause(change, track.clock)

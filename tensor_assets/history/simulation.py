@@ -77,7 +77,7 @@ class Score(NamedTuple):
 
 
 def years(series: int, nights: int, seed: int) -> list[Year]:
-    """A third of the series quiet, the others with steps, drifts, many outliers, or resets."""
+    """A third of the series quiet, the others with steps, drifts, many outliers, or resets. At least 150 nights."""
     generator = np.random.default_rng(seed)
     worlds: tuple[tuple[str, int], ...] = (
         ("quiet", 4), ("steps", 3), ("drift", 2), ("outliers", 1), ("resets", 2),
@@ -126,7 +126,7 @@ def _steps(nights: int, generator: np.random.Generator, resets: Sequence[int]) -
 
 
 def _drift(nights: int, generator: np.random.Generator) -> Planted:
-    length = int(generator.integers(60, 200))
+    length = int(generator.integers(60, min(200, nights - 60)))
     begin = int(generator.integers(30, nights - length - 20))
     return Planted("drift", begin, begin + length, float(generator.uniform(0.06, 0.2) * generator.choice([-1, 1])))
 
@@ -137,7 +137,7 @@ def watch(year: Year, detector: Detector, every: int = 1) -> list[Alert]:
     for night in range(0, len(year.logs), every):
         begin = max((reset for reset in year.resets if reset <= night), default=0)
         told = [
-            Told(alert.change.at - begin, alert.change.after > alert.change.before)
+            Told(alert.change.at - begin, alert.change.until - begin, alert.change.after > alert.change.before)
             for alert in alerts
             if alert.change.at >= begin
         ]
@@ -166,9 +166,11 @@ def score(year: Year, alerts: Sequence[Alert]) -> Score:
 
 def _speaks_of(alert: Alert, planted: Planted) -> bool:
     up = alert.change.after > alert.change.before
-    near = planted.at - MOVES <= alert.change.at <= planted.until + MOVES
+    # Where a slope begins is not sharp: it is near if it goes on while the planted change does.
+    near = planted.at - MOVES <= alert.change.until and alert.change.at <= planted.until + MOVES
+    early = alert.night < planted.at
     late = alert.night > planted.until + LATE
-    return up == (planted.size > 0) and near and not late
+    return up == (planted.size > 0) and near and not late and not early
 
 
 def ours(logs: Sequence[float], floor: float) -> list[Change]:

@@ -15,16 +15,17 @@ MOVES = 10
 
 
 class Told(NamedTuple):
-    """A change that somebody was alerted to: the night it began, and whether times went up."""
+    """A change that somebody was alerted to: from when to when it went on, and whether times went up."""
 
     at: int
+    until: int  # as ``at`` for a step
     slower: bool
 
 
 def fresh(found: Sequence[Change], told: Iterable[Told]) -> list[Change]:
     """What is found and was not told: another night, or the other direction.
 
-    A drift is known too if it was told as a step while it was still short.
+    What was told as a step while it was short may turn out a drift, and a drift a step.
     """
     known = tuple(told)
     return [change for change in found if not any(_same(change, one) for one in known)]
@@ -33,4 +34,4 @@ def fresh(found: Sequence[Change], told: Iterable[Told]) -> list[Change]:
 def _same(change: Change, told: Told) -> bool:
     if told.slower != (change.after > change.before):
         return False
-    return change.at - MOVES <= told.at <= change.until + MOVES
+    return change.at - MOVES <= told.until and told.at <= change.until + MOVES

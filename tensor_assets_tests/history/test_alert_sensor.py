@@ -34,13 +34,13 @@ def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
-def tick(instance: dg.DagsterInstance):
+def tick(instance: dg.DagsterInstance, cursor: str | None = None):
     from tensor_assets.definitions import defs
     from tensor_assets.defs.resources import WorkspaceResource
 
     sensor = defs.resolve_sensor_def("history_alerts")
     with dg.build_sensor_context(
-        instance=instance, definitions=defs, resources={"workspace": WorkspaceResource()}
+        instance=instance, cursor=cursor, definitions=defs, resources={"workspace": WorkspaceResource()}
     ) as context:
         return sensor.evaluate_tick(context)
 
@@ -55,9 +55,11 @@ def test_a_change_is_told_at_one_tick_and_its_site_asked_for(
     first = tick(instance)
     assert len(first.run_requests) == 1
     assert "slower" in heard.read_text()
-    second = tick(instance)
-    assert not second.run_requests
-    assert "no series changed" in second.skip_message
+    for cursor in (None, first.cursor):  # whether or not it remembers that there is nothing new to read
+        again = tick(instance, cursor)
+        assert not again.run_requests
+        assert "no series changed" in again.skip_message
+        assert again.cursor == first.cursor
     assert len(heard.read_text().splitlines()) == 1
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tensor_assets.campaign.bisect import QUESTIONS, Asked, bisect
+from tensor_assets.campaign.bisect_claim import Answer
+from tensor_assets.claims.claim import Case, Check
 from tensor_assets.errors import BisectRefused
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.verification import verify
@@ -81,6 +83,20 @@ def test_code_can_differ_where_numbers_do_not_and_more_than_once(checkout):
     record = bisect(checkout.space, asked("1.2", every=True), QUESTIONS["code"]).stored.record
     assert record.verdict == "several"
     assert "1.0 to 1.1, 1.1 to 1.2" in record.sentence
+
+
+def test_a_claims_question_is_asked_of_every_version(checkout):
+    checkout.release("1.1", 'MACHINE = "multiply\\n"')
+    checkout.release("1.2", BROKEN)
+    check = Check(query="admission.admitted", operator="equals", expected=True)
+    case = Case(check, "weight_view", "matrix_inspect", "toy", "default", ("*",), "")
+    answer = Answer("toy-is-right", (case,), PublicView(checkout.space.store))
+    record = bisect(checkout.space, asked("1.2"), answer).stored.record
+    assert record.subject == "claim toy-is-right"
+    assert (record.last, record.first) == ("1.1", "1.2")
+    assert [record.probes[version].state for version in ("1.0", "1.1", "1.2")] == ["holds: true"] * 2 + [
+        "differs: false"
+    ]
 
 
 def test_what_has_no_versions_is_refused(checkout):
