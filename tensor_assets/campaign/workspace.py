@@ -69,16 +69,15 @@ class Workspace:
         """The same workspace with another lock for one compiler: what that captures is filed under its environment."""
         other = Workspace(self.settings)
         other.store, other.workloads, other.shapes = self.store, self.workloads, self.shapes
+        other.lease = self.lease
         adapter = msgspec.structs.replace(self.adapter(compiler), other_lock=lock, candidate=True)
         other.adapters = {**self.adapters, compiler: adapter}
         return other
 
-    def look_again(self, compiler: str) -> None:
-        """After a decision on a release: which lock is accepted is asked anew."""
-        adapter = discover(self.settings.adapters)[compiler]
-        self.adapters[compiler] = with_accepted_lock(self.store, adapter, self.settings.cache)
-        for place in [place for place in self.environments if place[0] == compiler]:
-            del self.environments[place]
+    def forget_adapters(self) -> None:
+        """After a decision on a release, here or elsewhere: which locks are accepted is asked anew."""
+        self.__dict__.pop("adapters", None)
+        self.environments.clear()
 
     def workload(self, name: str) -> Manifest:
         """The manifest called ``name``; SettingsError lists what there is."""

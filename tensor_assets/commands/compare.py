@@ -65,7 +65,7 @@ def compare(
     names = [space.workload(name.strip()).workload for name in workloads.split(",") if name.strip()]
     with Terminal() as terminal, listening(terminal):
         found = given_candidate(space, space.adapter(compiler).name, candidate, pre=pre)
-        trial = Trial(space, found, names, options, "compare").run()
+        trial = Trial(space, found, [(name, options.shape) for name in names], options, "compare").run()
     if report is not None:
         _write(space, trial, report)
     click.echo(_json(trial, wanted) if as_json else "\n".join(_lines(trial, wanted)))

@@ -97,8 +97,12 @@ def _one(
 def told(wanted: Proposal) -> str:
     """One line: what would run and why, or why nothing would."""
     if wanted.runs:
-        return f"{wanted.compiler:<10} would try  {wanted.why}, on {', '.join(wanted.workloads)}"
+        return f"{wanted.compiler:<10} would try  {wanted.why}, on {_named(wanted)}"
     return f"{wanted.compiler:<10} nothing    {wanted.why}"
+
+
+def _named(wanted: Proposal) -> str:
+    return ", ".join(f"{workload} ({shape})" if shape else workload for workload, shape in wanted.cells)
 
 
 def _results(done: Tried) -> Iterator[str]:

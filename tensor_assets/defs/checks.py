@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import dagster as dg
 
 from tensor_assets.campaign.stored import Stored
+from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.records import BenchmarkRecord, CaptureRecord, Outcome
+from tensor_assets.releases.accepted import decisions, release_title
 
 WRONG = ("rejected", "crashed", "censored")
 
@@ -34,6 +36,17 @@ def admission_check(name: str, captures: Sequence[Stored[CaptureRecord]]) -> dg.
 def benchmark_check(name: str, benchmarks: Sequence[Stored[BenchmarkRecord]]) -> dg.AssetCheckResult:
     """Whether the default variant has usable times."""
     return _check(name, benchmarks[0].record.outcome, benchmarks[0].record.key)
+
+
+def held_check(space: Workspace, compiler: str) -> dg.AssetCheckResult:
+    """Whether the newest release that was decided of this compiler is held."""
+    decided = decisions(space.store, compiler)
+    latest = decided[-1][1] if decided else None
+    held = latest is not None and latest.decision == "held"
+    said = f"{release_title(latest.release)} is {latest.decision}: {latest.reason}" if latest else "nothing was tried"
+    return dg.AssetCheckResult(
+        check_name="held", passed=not held, severity=dg.AssetCheckSeverity.WARN, description=said
+    )
 
 
 def _check(name: str, outcome: Outcome, key: object) -> dg.AssetCheckResult:

@@ -10,13 +10,15 @@ BUILD_SITE = dg.define_asset_job(
     description="Tables, charts, pages and the site from the records in the store.",
 )
 
+CAPTURE_CELLS = dg.define_asset_job(
+    "capture_cells",
+    dg.AssetSelection.assets("semantic_ir", "selected_plan"),
+    partitions_def=CELLS,
+    description="Capture one workload × compiler: stages, plan, admission.",
+)
+
 JOBS = [
-    dg.define_asset_job(
-        "capture_cells",
-        dg.AssetSelection.assets("semantic_ir", "selected_plan"),
-        partitions_def=CELLS,
-        description="Capture one workload × compiler: stages, plan, admission.",
-    ),
+    CAPTURE_CELLS,
     dg.define_asset_job(
         "time_workloads",
         dg.AssetSelection.assets("timing_session"),

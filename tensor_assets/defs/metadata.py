@@ -36,14 +36,14 @@ def fixtures_metadata(stored: Stored[FixtureRecord]) -> Metadata:
         )
         for fixture in stored.record.fixtures
     ]
-    return _framed(
+    return framed(
         stored.id,
         stored.record.key,
         stored.record.outcome,
         stored.reused,
         {
             "question": dg.MetadataValue.text(stored.record.question),
-            "fixtures": _table(rows),
+            "fixtures": table(rows),
         },
     )
 
@@ -52,7 +52,7 @@ def environment_metadata(stored: Stored[EnvironmentRecord]) -> Metadata:
     record = stored.record
     tools = [dg.TableRecord({"tool": name, "version": text}) for name, text in record.toolchain.items()]
     packages = [dg.TableRecord({"package": name, "version": text}) for name, text in record.freeze.items()]
-    return _framed(
+    return framed(
         stored.id,
         record.key,
         record.outcome,
@@ -60,8 +60,8 @@ def environment_metadata(stored: Stored[EnvironmentRecord]) -> Metadata:
         {
             "version": dg.MetadataValue.text(record.version or "–"),
             "python": dg.MetadataValue.text(record.python or "–"),
-            **({"toolchain": _table(tools)} if tools else {}),
-            **({"packages": _table(packages)} if packages else {}),
+            **({"toolchain": table(tools)} if tools else {}),
+            **({"packages": table(packages)} if packages else {}),
         },
     )
 
@@ -83,13 +83,13 @@ def semantic_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
         if file.stage in stages
     ]
     graph = default.record.capture.graph if default.record.capture else None
-    return _framed(
+    return framed(
         default.id,
         default.record.key,
         default.record.outcome,
         default.reused,
         {
-            **({"stages": _table(rows)} if rows else {}),
+            **({"stages": table(rows)} if rows else {}),
             **({"semantic graph": dg.MetadataValue.md(_graph_text(graph))} if graph else {}),
         },
     )
@@ -115,7 +115,7 @@ def plan_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
         )
         for capture in captures
     ]
-    return _framed(
+    return framed(
         default.id,
         record.key,
         record.outcome,
@@ -123,8 +123,8 @@ def plan_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
         {
             "device": dg.MetadataValue.text(record.device or "–"),
             **({"fingerprint": dg.MetadataValue.text(record.fingerprint)} if record.fingerprint else {}),
-            **({"kernels": _table(kernels)} if kernels else {}),
-            "variants": _table(variants),
+            **({"kernels": table(kernels)} if kernels else {}),
+            "variants": table(variants),
         },
     )
 
@@ -144,7 +144,7 @@ def session_metadata(stored: Stored[SessionRecord]) -> Metadata:
         )
         for process in record.processes
     ]
-    return _framed(
+    return framed(
         stored.id,
         record.key,
         record.outcome,
@@ -154,7 +154,7 @@ def session_metadata(stored: Stored[SessionRecord]) -> Metadata:
             "allocation": dg.MetadataValue.text(record.allocation.id),
             "blocks": dg.MetadataValue.int(len(record.blocks)),
             "seed": dg.MetadataValue.int(record.seed),
-            **({"processes": _table(rows)} if rows else {}),
+            **({"processes": table(rows)} if rows else {}),
         },
     )
 
@@ -175,13 +175,13 @@ def benchmark_metadata(benchmarks: Sequence[Stored[BenchmarkRecord]], latency: s
         for stored in benchmarks
         for timing in stored.record.timings
     ]
-    return _framed(
+    return framed(
         default.id,
         default.record.key,
         default.record.outcome,
         default.reused,
         {
-            **({"timings": _table(rows)} if rows else {}),
+            **({"timings": table(rows)} if rows else {}),
             **({"latency": dg.MetadataValue.md(latency)} if latency else {}),
         },
     )
@@ -198,7 +198,7 @@ def files_metadata(files: Sequence[Path]) -> Metadata:
     }
 
 
-def _framed(record_id: str, key: Key, outcome: Outcome, reused: bool, told: Metadata) -> Metadata:
+def framed(record_id: str, key: Key, outcome: Outcome, reused: bool, told: Metadata) -> Metadata:
     """The outcome first, then what there is to tell, then where it is filed."""
     filed = {field: value for field in key.__struct_fields__ if (value := getattr(key, field))}
     return {
@@ -231,7 +231,7 @@ def _graph_text(graph: SemanticGraph) -> str:
     return "\n".join(lines + ([f"- … {more} more"] if more > 0 else []))
 
 
-def _table(rows: list[dg.TableRecord]) -> dg.MetadataValue:
+def table(rows: list[dg.TableRecord]) -> dg.MetadataValue:
     """A table whose column types Dagster reads off the first row."""
     return dg.MetadataValue.table(rows)
 

@@ -22,7 +22,7 @@ def fixtures(
     return dg.MaterializeResult(metadata=fixtures_metadata(stored))
 
 
-@dg.asset(partitions_def=COMPILERS, group_name="prepare", kinds={"python", "uv"})
+@dg.asset(partitions_def=COMPILERS, group_name="prepare", kinds={"python", "uv"}, deps=["compiler_release"])
 def environment(
     context: dg.AssetExecutionContext, config: EnvironmentConfig, workspace: WorkspaceResource
 ) -> dg.MaterializeResult:

@@ -31,7 +31,7 @@ def charts(workspace: WorkspaceResource) -> dg.MaterializeResult:
     return dg.MaterializeResult(metadata=files_metadata(publish.charts(workspace.open())))
 
 
-@dg.asset(group_name="report", kinds={"markdown"}, deps=[results, charts, "claims"])
+@dg.asset(group_name="report", kinds={"markdown"}, deps=[results, charts, "claims", "changes"])
 def pages(workspace: WorkspaceResource) -> dg.MaterializeResult:
     """Markdown pages: hand-written ones with their numbers filled in, and one per cell."""
     from tensor_assets.campaign import publish

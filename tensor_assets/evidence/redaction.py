@@ -27,7 +27,9 @@ _SHAPING = re.compile(
 )
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # Their values are versions, and "10.3.5.147" may be one or an address.
-_VERSIONS = frozenset({"version", "versions", "packages", "freeze", "toolchain", "python", "driver"})
+_VERSIONS = frozenset({"version", "versions", "packages", "freeze", "toolchain", "python", "driver"}) | frozenset(
+    {"accepted", "newest", "previous", "candidate", "release"}  # package → version, in the records of releases
+)
 
 
 def redact(text: str, identity: Identity, versions: bool = False) -> tuple[str, Counts]:

@@ -107,5 +107,5 @@ def _filed(
         trial=trial,
     )
     stored = file(space.store, record)
-    space.look_again(compiler)
+    space.forget_adapters()
     return stored

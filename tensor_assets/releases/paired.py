@@ -66,6 +66,7 @@ def time_pairs(
         key=key,
         parents=(fixtures.id, *(one.id for pair in pairs for one in pair)),
         keeper=old.store,
+        granted=old.lease,
     )
     return file(old.store, record)
 

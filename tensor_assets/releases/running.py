@@ -9,12 +9,12 @@ from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.records import CaptureRecord, ChangesRecord, DecisionRecord, ReleaseRecord, TrialRecord
-from tensor_assets.releases.accepted import decision_on, lock_file, release_title
+from tensor_assets.releases.accepted import accepted_release, decision_on, lock_file, release_title
 from tensor_assets.releases.candidates import Candidate
 from tensor_assets.releases.changes import record_changes
 from tensor_assets.releases.deciding import decide
 from tensor_assets.releases.news import latest_news
-from tensor_assets.releases.trial import Trial, latest_trial
+from tensor_assets.releases.trial import Cell, Trial, latest_trial
 
 # What is tried where the accepted release was never captured.
 FALLBACK = "weight_view"
@@ -25,12 +25,12 @@ class Proposal(NamedTuple):
 
     compiler: str
     release: dict[str, str]  # empty where there is no candidate
-    workloads: tuple[str, ...]  # to run it on; empty where nothing would run
+    cells: tuple[Cell, ...]  # to run it on; empty where nothing would run
     why: str
 
     @property
     def runs(self) -> bool:
-        return bool(self.workloads)
+        return bool(self.cells)
 
 
 class Tried(NamedTuple):
@@ -53,6 +53,10 @@ def proposal(
         return Proposal(compiler, {}, (), "the package index was not asked yet")
     if news.outcome.status != "ok":
         return Proposal(compiler, {}, (), news.outcome.reason)
+    accepted = accepted_release(space.adapter(compiler))
+    if news.accepted != accepted:
+        why = f"{release_title(accepted)} was accepted since the package index was asked"
+        return Proposal(compiler, {}, (), why)
     if not news.candidate:
         return Proposal(compiler, {}, (), news.remark or f"{release_title(news.accepted)} is the newest")
     title = f"{release_title(news.candidate)} after {release_title(news.accepted)}"
@@ -61,7 +65,8 @@ def proposal(
         decided = decision_on(space.store, compiler, news.candidate)
         word = decided[1].decision if decided else "not decided"
         return Proposal(compiler, news.candidate, (), f"{title} was tried and is {word}: {tried.record.outcome.reason}")
-    cells = workloads or captured_workloads(space, compiler, options.target)
+    given = tuple((workload, options.shape) for workload in workloads)
+    cells = given or captured_cells(space, compiler, options)
     return Proposal(compiler, news.candidate, cells, f"{title}{' (forced)' if tried else ''}")
 
 
@@ -77,18 +82,20 @@ def try_release(
     assert news.record.lock is not None, "a candidate has a lock"
     lock = lock_file(space.store, news.record.lock, space.settings.cache)
     candidate = Candidate(compiler, news.record.candidate, lock, space.with_lock(compiler, lock))
-    trial = Trial(space, candidate, wanted.workloads, options).run()
+    trial = Trial(space, candidate, wanted.cells, options).run()
     decision = decide(space, trial) if decides else None
     return Tried(trial, decision, record_changes(space))
 
 
-def captured_workloads(space: Workspace, compiler: str, target: str) -> tuple[str, ...]:
-    """Every workload that the accepted release was captured on for this target, else the one that every report has."""
-    environment = recorded_environment(space, compiler, target)
-    place = (compiler, target, environment.key.environment) if environment else None
+def captured_cells(space: Workspace, compiler: str, options: Options) -> tuple[Cell, ...]:
+    """Everything that the accepted release was captured on for this target (at this shape, where one is asked for)."""
+    environment = recorded_environment(space, compiler, options.target)
+    place = (compiler, options.target, environment.key.environment) if environment else None
     found = {
-        record.key.workload
+        (record.key.workload, record.key.shape)
         for _, record in space.store.records(CaptureRecord)
         if (record.key.compiler, record.key.target, record.key.environment) == place
+        and options.shape in ("", record.key.shape)
+        and record.key.workload in space.workloads
     }
-    return tuple(name for name in space.workloads if name in found) or (FALLBACK,)
+    return tuple(sorted(found)) or ((FALLBACK, options.shape),)

@@ -35,21 +35,22 @@ from tensor_assets.sessions.statistics import control
 from tensor_assets.workers.environments import build_environment
 
 Purpose = Literal["release", "compare"]
+Cell = tuple[str, str]  # workload, shape ("": the one its suite is quoted at)
 
 
 class Trial:
-    """One candidate against the accepted release of one compiler, over some workloads."""
+    """One candidate against the accepted release of one compiler, over some cells."""
 
     def __init__(
         self,
         space: Workspace,
         candidate: Candidate,
-        workloads: Sequence[str],
+        cells: Sequence[Cell],
         options: Options,
         purpose: Purpose = "release",
     ) -> None:
         self._space, self._candidate, self._options, self._purpose = space, candidate, options, purpose
-        self._workloads = sorted(workloads, key=lambda name: name != GATE)
+        self._cells = sorted(cells, key=lambda cell: cell[0] != GATE)
         self._adapter = space.adapter(candidate.compiler)
         self._captures: dict[str, CaptureRecord] = {}
         self._sessions: list[str] = []
@@ -60,7 +61,7 @@ class Trial:
         name = f"{self._candidate.compiler} {release_title(self._candidate.release)}"
         announce(f"{name}: trial against {release_title(accepted_release(self._adapter))}")
         refused = self._refused()
-        cells = [] if refused else [cell for workload in self._workloads for cell in self._workload(workload)]
+        cells = [] if refused else [change for cell in self._cells for change in self._cell(*cell)]
         cells = with_joint_control(cells)
         return file(self._space.store, self._record(refused or _outcome(cells, self._captures), tuple(cells)))
 
@@ -82,8 +83,8 @@ class Trial:
         self._environments[1] = built.hash
         return None
 
-    def _workload(self, workload: str) -> list[CellChange]:
-        compiler, options = self._candidate.compiler, self._options
+    def _cell(self, workload: str, shape: str) -> list[CellChange]:
+        compiler, options = self._candidate.compiler, msgspec.structs.replace(self._options, shape=shape)
         old = {c.record.key.variant: c for c in capture_cell(self._space, workload, compiler, options)}
         new = {c.record.key.variant: c for c in capture_cell(self._candidate.space, workload, compiler, options)}
         self._captures |= {stored.id: stored.record for stored in (*old.values(), *new.values())}
@@ -93,7 +94,7 @@ class Trial:
         session = time_pairs(self._space, self._candidate.space, workload, timed, options) if timed else None
         if session:
             self._sessions.append(session.id)
-        return [_cell(pair, change, session) for pair, change in zip(pairs, changes, strict=True)]
+        return [_change(pair, change, session) for pair, change in zip(pairs, changes, strict=True)]
 
     def _record(self, outcome: Outcome, cells: tuple[CellChange, ...]) -> TrialRecord:
         lock, difference = self._locks()
@@ -140,7 +141,7 @@ def latest_trial(
     return max(found, key=lambda stored: stored.record.provenance.created, default=None)
 
 
-def _cell(pair: Pair, change: CodeChange, session: Stored[SessionRecord] | None) -> CellChange:
+def _change(pair: Pair, change: CodeChange, session: Stored[SessionRecord] | None) -> CellChange:
     old, new = pair.old.record, pair.new.record
     timed = session if session and pair.both_admitted else None
     return CellChange(

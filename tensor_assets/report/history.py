@@ -100,7 +100,11 @@ class HistoryPages:
         told = self._store.records(ChangesRecord, history=True) if changes_page else ()
         entries += [
             feeds.Entry(
-                record=i, title=r.headline, when=r.decided, page=changes_page, html=f"<p>{escape(r.headline)}</p>"
+                record=i,
+                title=r.headline,
+                when=r.provenance.created,
+                page=changes_page,
+                html=f"<p>{escape(r.headline)}</p>",
             )
             for i, r in told
         ]

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from tensor_assets.claims.reading import load_claims
 from tensor_assets.report import charts, profile_charts
 from tensor_assets.report.cell_page import cell_context
+from tensor_assets.report.changes import ChangesPages
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.claims import ClaimPages
 from tensor_assets.report.compare import comparisons, write_compared
@@ -95,6 +96,7 @@ class PageWriter:
         self.workloads = {path.stem for path in (ROOT / "fixtures" / "workloads").glob("*.json")}
         self.history = HistoryPages(store, faces, self.files, self.figures, self.renderer)
         self.scripts: Scripts | None = None
+        self.changes = ChangesPages(store, faces, self.files, self.renderer)
 
     def show_claims(self, folders: Sequence[Path]) -> None:
         """Let pages say ``{{ claim("id") }}``."""
@@ -109,6 +111,7 @@ class PageWriter:
         for workload in self.snapshot.workloads():
             self._workload(workload)
         self.history.write(self.add_page)
+        self.changes.write(self.add_page)
         write_compared(self.snapshot, self.store, self.faces, self.out)
         rows = [*evidence_rows(self.snapshot, self.files), *self.claims.evidence_rows()]
         self._evidence(rows)

@@ -82,6 +82,7 @@ class WrittenPages:
             targets=self._targets(page) if template == "measurements.html" else [],
             evidence_groups=Counter(row.workload for row in self.rows),
             slug=slug,
+            **(self.writer.changes.context() if template in ("changes.html", "latest_changes.html") else {}),
             **(self.writer.history.context() if template == "history_alerts.html" else {}),
             **more,
         )

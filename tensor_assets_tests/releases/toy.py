@@ -71,13 +71,13 @@ ADAPTER = Toy
 class Checkout:
     """A checkout whose one compiler is at 1.0, and a folder of wheels that uv sees beside its index."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.wheels = folder, folder / "wheels"
-        self.adapter = folder / "adapters" / "toy"
+    def __init__(self, folder: Path, name: str = "toy") -> None:
+        self.folder, self.wheels, self.name = folder, folder / "wheels", name
+        self.adapter = folder / "adapters" / name
         shutil.copytree(REFERENCE, self.adapter, ignore=shutil.ignore_patterns("__pycache__"))
         source = self.adapter / "adapter.py"
         source.write_text(source.read_text() + ADAPTER)
-        about = {"name": "toy", "title": "Toy", "colour": "#444444", "package": PACKAGE, "targets": ["cpu"]}
+        about = {"name": name, "title": "Toy", "colour": "#444444", "package": PACKAGE, "targets": ["cpu"]}
         (self.adapter / "adapter.json").write_text(json.dumps(about))
         (self.adapter / "requirements.in").write_text(
             f"{PACKAGE}==1.0  # the compiler\nnumpy==2.4.6\nmsgspec==0.23.0\n"
@@ -103,7 +103,7 @@ class Checkout:
 
     @property
     def accepted(self) -> str:
-        lock = self.opened().adapter("toy").lock.read_text()
+        lock = self.opened().adapter(self.name).lock.read_text()
         return lock.split(f"{PACKAGE}==")[1].split(" ")[0]
 
 

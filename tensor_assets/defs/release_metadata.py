@@ -1,0 +1,72 @@
+"""Releases as Dagster metadata."""
+
+import dagster as dg
+
+from tensor_assets.campaign.stored import Stored
+from tensor_assets.defs.metadata import Metadata, framed, table
+from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.records import ChangesRecord, ReleaseRecord
+from tensor_assets.releases.accepted import release_title
+from tensor_assets.releases.running import Proposal, Tried
+
+
+def news_metadata(stored: Stored[ReleaseRecord]) -> Metadata:
+    record = stored.record
+    rows = [
+        dg.TableRecord({"package": package, "accepted": version, "newest": record.newest.get(package, "–")})
+        for package, version in record.accepted.items()
+    ]
+    told = {
+        "candidate": dg.MetadataValue.text(release_title(record.candidate) if record.candidate else "none"),
+        **({"packages": table(rows)} if rows else {}),
+        **({"remark": dg.MetadataValue.text(record.remark)} if record.remark else {}),
+    }
+    return framed(stored.id, record.key, record.outcome, stored.reused, told)
+
+
+def trial_metadata(done: Tried) -> Metadata:
+    record = done.trial.record
+    rows = [
+        dg.TableRecord(
+            {
+                "workload": cell.workload,
+                "variant": cell.variant,
+                "outcome": f"{cell.old_status} → {cell.new_status}",
+                "code": cell.code,
+                "numbers": cell.numbers,
+                "speed": cell.speed,
+                "stages that differ": ", ".join(s.stage for s in cell.stages if s.change != "same"),
+            }
+        )
+        for cell in record.cells
+    ]
+    told = {
+        "release": dg.MetadataValue.text(release_title(record.candidate)),
+        "after": dg.MetadataValue.text(release_title(record.previous)),
+        "decision": dg.MetadataValue.text(done.decision.record.decision if done.decision else "not decided"),
+        **({"joint verdicts": table(rows)} if rows else {}),
+    }
+    return framed(done.trial.id, record.key, record.outcome, done.trial.reused, told)
+
+
+def proposal_metadata(proposal: Proposal) -> Metadata:
+    """Of a trial that did not run."""
+    return {"nothing to try": dg.MetadataValue.text(proposal.why)}
+
+
+def changes_metadata(store: EvidenceStore) -> Metadata:
+    told = sorted(store.records(ChangesRecord), key=lambda pair: pair[1].provenance.created, reverse=True)
+    rows = [
+        dg.TableRecord(
+            {
+                "when": record.provenance.created[:10],
+                "compiler": record.key.compiler,
+                "release": release_title(record.release),
+                "decision": record.decision,
+                "what changed": record.headline,
+                "record": record_id,
+            }
+        )
+        for record_id, record in told
+    ]
+    return {"releases": dg.MetadataValue.int(len(rows)), **({"changes": table(rows)} if rows else {})}
