@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -23,7 +23,7 @@ from tensor_assets.releases.running import Proposal, Tried, proposal, try_releas
 @click.option("--pre", is_flag=True, help="Take pre-releases too.")
 @click.option("--compiler", "compilers", multiple=True, help="A compiler by name; repeat for more. Default: all.")
 @click.option("--workload", "workloads", multiple=True, help="Try it on this; default: what the accepted one ran.")
-@click.option("--target", default="", help="cpu, sm_90 (compiled, never run) or cuda (the device found).")
+@click.option("--target", "targets", multiple=True, help="cpu, sm_90 or cuda; repeat: all of them decide together.")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
 @click.option("--processes", default=FEWEST_PROCESSES, show_default=True, help="Timing processes of each arm.")
 @click.option("--force", is_flag=True, help="Try again what was tried.")
@@ -34,7 +34,7 @@ def releases(
     pre: bool,
     compilers: tuple[str, ...],
     workloads: tuple[str, ...],
-    target: str,
+    targets: tuple[str, ...],
     shape: str,
     processes: int,
     force: bool,
@@ -47,12 +47,10 @@ def releases(
     if context.invoked_subcommand:
         return
     space = Workspace()
-    options = Options(
-        target=resolved_target(target or space.settings.target),
-        shape=shape and space.known_shape(shape),
-        processes=processes,
-        force=force,
-    )
+    options = [
+        Options(target=target, shape=shape and space.known_shape(shape), processes=processes, force=force)
+        for target in dict.fromkeys(map(resolved_target, targets or (space.settings.target,)))
+    ]
     names = tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters)
     on = tuple(space.workload(name).workload for name in workloads)
     with Terminal() as terminal, listening(terminal):
@@ -80,18 +78,16 @@ def hold(compiler: str, version: str, reason: str) -> None:
 
 
 def _one(
-    space: Workspace, compiler: str, options: Options, workloads: tuple[str, ...], *, pre: bool, dry_run: bool
+    space: Workspace, compiler: str, asked: Sequence[Options], workloads: tuple[str, ...], *, pre: bool, dry_run: bool
 ) -> Iterator[str]:
     announce(f"{compiler}: asking the package index")
     news = release_news(space, compiler, pre=pre)
-    if dry_run:
-        yield told(proposal(space, compiler, options, workloads, news.record))
-        return
-    done = try_release(space, compiler, options, workloads)
-    if isinstance(done, Proposal):
-        yield told(done)
-    else:
-        yield from _results(done)
+    for options in asked:
+        if dry_run:
+            yield told(proposal(space, compiler, options, workloads, news.record))
+            continue
+        done = try_release(space, compiler, options, workloads, decides=options is asked[-1])
+        yield from [told(done)] if isinstance(done, Proposal) else _results(done)
 
 
 def told(wanted: Proposal) -> str:

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from tensor_assets.evidence.key import canonical
-from tensor_assets.records import DecisionRecord, EnvironmentRecord, Evidence, Record
+from tensor_assets.records import DecisionRecord, EnvironmentRecord, Evidence, Record, TrialRecord
 from tensor_assets.releases.locks import release_in
 from tensor_assets.workers.adapters import AdapterFolder, lock_hash
 
@@ -49,6 +49,16 @@ def decisions(store: Records, compiler: str = "") -> list[Decided]:
 def decision_on(store: Records, compiler: str, release: Mapping[str, str]) -> Decided | None:
     """The latest decision on this very release."""
     return next((pair for pair in decisions(store, compiler) if pair[1].release == dict(release)), None)
+
+
+def trials_of(store: Records, compiler: str, release: Mapping[str, str]) -> dict[str, tuple[str, TrialRecord]]:
+    """Target → the newest trial of this release on it, with its record id."""
+    found = [
+        pair
+        for pair in store.records(TrialRecord)
+        if (pair[1].key.compiler, pair[1].candidate, pair[1].purpose) == (compiler, dict(release), "release")
+    ]
+    return {pair[1].key.target: pair for pair in sorted(found, key=lambda pair: pair[1].provenance.created)}
 
 
 def accepted_decision(store: Records, adapter: AdapterFolder) -> Decided | None:

@@ -7,34 +7,42 @@ from collections.abc import Sequence
 
 from tensor_assets.campaign.stored import Stored, file, provenance
 from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import CellChange, ChangesRecord, DecisionRecord, Key, Outcome, TrialRecord
-from tensor_assets.releases.accepted import decisions, release_id, release_title
+from tensor_assets.releases.accepted import decisions, release_id, release_title, trials_of
 
 
 def record_changes(space: Workspace) -> list[Stored[ChangesRecord]]:
-    """File what every decided trial changed, once for each decision; returns those that are new."""
-    told = {record.decided for _, record in space.store.records(ChangesRecord, history=True)}
-    made = []
-    for decision_id, decision in decisions(space.store):
-        if decision.trial and decision_id not in told:
-            trial = space.store.get(decision.trial)
-            assert isinstance(trial, TrialRecord), "a decision names a trial"
-            made.append(file(space.store, changes_of(decision_id, decision, trial)))
-    return made
+    """File what every decided release changed, once for each decision and target; returns those that are new."""
+    return [
+        file(space.store, changes_of(decision_id, decision, trial_id, trial))
+        for decision_id, decision, trial_id, trial in untold(space.store)
+    ]
 
 
-def changes_of(decision_id: str, decision: DecisionRecord, trial: TrialRecord) -> ChangesRecord:
+def untold(store: EvidenceStore) -> list[tuple[str, DecisionRecord, str, TrialRecord]]:
+    """Decisions with each trial of their release that is not told yet."""
+    told = {(record.decided, record.key.target) for _, record in store.records(ChangesRecord, history=True)}
+    return [
+        (decision_id, decision, trial_id, trial)
+        for decision_id, decision in decisions(store)
+        for target, (trial_id, trial) in trials_of(store, decision.key.compiler, decision.release).items()
+        if (decision_id, target) not in told
+    ]
+
+
+def changes_of(decision_id: str, decision: DecisionRecord, trial_id: str, trial: TrialRecord) -> ChangesRecord:
     return ChangesRecord(
         key=Key(compiler=decision.key.compiler, target=trial.key.target, environment=release_id(decision.release)),
         outcome=Outcome(status="ok"),
-        provenance=provenance((decision_id, decision.trial)),
+        provenance=provenance((decision_id, trial_id)),
         previous=trial.previous,
         release=decision.release,
         decision=decision.decision,
         headline=headline_of(decision, trial),
         counts=counts_of(trial.cells),
         alert=is_alert(decision, trial),
-        trial=decision.trial,
+        trial=trial_id,
         decided=decision_id,
     )
 

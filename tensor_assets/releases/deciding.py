@@ -9,7 +9,7 @@ from tensor_assets.campaign.stored import Stored, file, provenance
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.errors import SettingsError
 from tensor_assets.records import DecisionRecord, Evidence, Key, Outcome, TrialRecord
-from tensor_assets.releases.accepted import decision_on, decisions, release_id, release_title
+from tensor_assets.releases.accepted import decision_on, decisions, release_id, release_title, trials_of
 from tensor_assets.releases.locks import release_in
 from tensor_assets.releases.news import keep_lock, latest_news
 from tensor_assets.workers.adapters import lock_hash
@@ -17,22 +17,27 @@ from tensor_assets.workers.adapters import lock_hash
 Word = Literal["accepted", "held"]
 
 
-def decide(space: Workspace, trial: Stored[TrialRecord]) -> Stored[DecisionRecord] | None:
-    """The rule: a candidate is accepted if nothing broke, else held; the accepted release stays as it is.
+def decide(space: Workspace, compiler: str, release: Mapping[str, str]) -> Stored[DecisionRecord] | None:
+    """The rule: a release is accepted if nothing broke on any target it was tried on, else held.
 
-    None where the trial could compare nothing, since that says nothing of the candidate. What a person decided of this
-    release stands, and a trial that decides the same as before files nothing new.
+    None where its trials could compare nothing, since that says nothing of it. What a person decided of this release
+    stands, and trials that decide the same as before file nothing new.
     """
-    record = trial.record
-    if record.outcome.status == "blocked":
+    trials = [pair for pair in trials_of(space.store, compiler, release).values() if _tells(pair[1])]
+    if not trials:
         return None
-    known = decision_on(space.store, record.key.compiler, record.candidate)
-    word: Word = "accepted" if record.outcome.status == "ok" else "held"
+    trial_id, trial = next((pair for pair in trials if pair[1].outcome.status != "ok"), trials[-1])
+    known = decision_on(space.store, compiler, release)
+    word: Word = "accepted" if trial.outcome.status == "ok" else "held"
     if known and (known[1].by == "person" or known[1].decision == word):
         return Stored(*known, reused=True)
-    lock = record.lock or record.accepted_lock
-    reason = record.outcome.reason or "nothing broke"
-    return _filed(space, record.key.compiler, record.candidate, lock, word, reason, "rule", trial.id)
+    assert trial.lock is not None, "a release on trial has a lock"
+    reason = trial.outcome.reason or "nothing broke"
+    return _filed(space, compiler, trial.candidate, trial.lock, word, reason, "rule", trial_id)
+
+
+def _tells(trial: TrialRecord) -> bool:
+    return trial.outcome.status != "blocked"
 
 
 def decide_by_hand(

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace
-from tensor_assets.records import CaptureRecord, ChangesRecord, TrialRecord
-from tensor_assets.releases.accepted import accepted_decision, accepted_release, decisions, release_id, release_title
+from tensor_assets.records import CaptureRecord
+from tensor_assets.releases.accepted import accepted_decision, accepted_release, release_id, release_title, trials_of
+from tensor_assets.releases.changes import untold
 from tensor_assets.releases.running import proposal
 
 
@@ -47,28 +48,25 @@ def wanted_of(space: Workspace, options: Options) -> Wants:
 def _cells(space: Workspace, compiler: str, options: Options) -> list[Wanted]:
     """The cells of a release that was accepted: everything that its predecessor ran on this target."""
     decided = accepted_decision(space.store, space.adapter(compiler))
-    if decided is None or not decided[1].trial:
+    release = decided[1].release if decided else {}
+    trial = trials_of(space.store, compiler, release).get(options.target)
+    if trial is None:
         return []
-    trial = space.store.get(decided[1].trial)
-    assert isinstance(trial, TrialRecord), "a decision names a trial"
-    why = f"{release_title(decided[1].release)} is accepted"
     ran = {
         (record.key.workload, record.key.shape)
         for _, record in space.store.records(CaptureRecord)
         if (record.key.compiler, record.key.environment, record.key.target)
-        == (compiler, trial.environments[0], options.target)
+        == (compiler, trial[1].environments[0], options.target)
     }
-    release = f"{release_id(decided[1].release)} on {options.target}"
+    why, name = f"{release_title(release)} is accepted", f"{release_id(release)} on {options.target}"
     return [
-        Wanted("cell", compiler, workload, shape, why, f"cell {compiler} {workload} at {shape} {release}")
+        Wanted("cell", compiler, workload, shape, why, f"cell {compiler} {workload} at {shape} {name}")
         for workload, shape in sorted(ran)
     ]
 
 
 def _untold(space: Workspace) -> list[Wanted]:
-    told = {record.decided for _, record in space.store.records(ChangesRecord, history=True)}
-    untold = [pair for pair in decisions(space.store) if pair[1].trial and pair[0] not in told]
     return [
-        Wanted("changes", record.key.compiler, "", "", f"{record.decision}: not told yet", f"changes {record_id}")
-        for record_id, record in untold
+        Wanted("changes", decision.key.compiler, "", "", f"{decision.decision}: not told yet", f"changes {trial_id}")
+        for _, decision, trial_id, _ in untold(space.store)
     ]

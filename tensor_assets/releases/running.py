@@ -9,12 +9,12 @@ from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.records import CaptureRecord, ChangesRecord, DecisionRecord, ReleaseRecord, TrialRecord
-from tensor_assets.releases.accepted import accepted_release, decision_on, lock_file, release_title
+from tensor_assets.releases.accepted import accepted_release, decision_on, lock_file, release_title, trials_of
 from tensor_assets.releases.candidates import Candidate
 from tensor_assets.releases.changes import record_changes
 from tensor_assets.releases.deciding import decide
 from tensor_assets.releases.news import latest_news
-from tensor_assets.releases.trial import Cell, Trial, latest_trial
+from tensor_assets.releases.trial import Cell, Trial
 
 # What is tried where the accepted release was never captured.
 FALLBACK = "weight_view"
@@ -60,11 +60,11 @@ def proposal(
     if not news.candidate:
         return Proposal(compiler, {}, (), news.remark or f"{release_title(news.accepted)} is the newest")
     title = f"{release_title(news.candidate)} after {release_title(news.accepted)}"
-    tried = latest_trial(space, compiler, news.candidate, options.target)
-    if tried and not options.force:
+    tried = trials_of(space.store, compiler, news.candidate).get(options.target)
+    if tried and tried[1].previous == accepted and not options.force:
         decided = decision_on(space.store, compiler, news.candidate)
         word = decided[1].decision if decided else "not decided"
-        return Proposal(compiler, news.candidate, (), f"{title} was tried and is {word}: {tried.record.outcome.reason}")
+        return Proposal(compiler, news.candidate, (), f"{title} was tried and is {word}: {tried[1].outcome.reason}")
     given = tuple((workload, options.shape) for workload in workloads)
     cells = given or captured_cells(space, compiler, options)
     return Proposal(compiler, news.candidate, cells, f"{title}{' (forced)' if tried else ''}")
@@ -73,7 +73,10 @@ def proposal(
 def try_release(
     space: Workspace, compiler: str, options: Options, workloads: tuple[str, ...] = (), *, decides: bool = True
 ) -> Tried | Proposal:
-    """Try the candidate of the latest news and decide; a proposal with its reason where there is nothing to do."""
+    """Try the candidate of the latest news and decide; a proposal with its reason where there is nothing to do.
+
+    ``decides`` is False where it is to be tried on another target first: the decision is on all of them together.
+    """
     wanted = proposal(space, compiler, options, workloads)
     if not wanted.runs:
         return wanted
@@ -83,7 +86,7 @@ def try_release(
     lock = lock_file(space.store, news.record.lock, space.settings.cache)
     candidate = Candidate(compiler, news.record.candidate, lock, space.with_lock(compiler, lock))
     trial = Trial(space, candidate, wanted.cells, options).run()
-    decision = decide(space, trial) if decides else None
+    decision = decide(space, compiler, candidate.release) if decides else None
     return Tried(trial, decision, record_changes(space))
 
 

@@ -126,21 +126,6 @@ class Trial:
         return kept, store.put_bytes(text.encode(), "text/plain", f"{name}-lock.diff")
 
 
-def latest_trial(
-    space: Workspace, compiler: str, release: Mapping[str, str], target: str = ""
-) -> Stored[TrialRecord] | None:
-    """The newest trial of this release against the release that is accepted now."""
-    accepted = accepted_release(space.adapter(compiler))
-    found = [
-        Stored(record_id, record)
-        for record_id, record in space.store.records(TrialRecord)
-        if (record.key.compiler, record.candidate, record.previous) == (compiler, release, accepted)
-        and record.purpose == "release"
-        and target in ("", record.key.target)
-    ]
-    return max(found, key=lambda stored: stored.record.provenance.created, default=None)
-
-
 def _change(pair: Pair, change: CodeChange, session: Stored[SessionRecord] | None) -> CellChange:
     old, new = pair.old.record, pair.new.record
     timed = session if session and pair.both_admitted else None
