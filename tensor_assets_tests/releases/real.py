@@ -133,25 +133,26 @@ def tell(done: Tried) -> None:
     word = decision.record.decision if decision else "not decided"
     print(f"{record.key.compiler} {release_title(record.candidate)} after {release_title(record.previous)}: {word}")
     for cell in record.cells:
-        differing = ", ".join(
-            f"{stage.stage} -{stage.removed} +{stage.added}" for stage in cell.stages if stage.difference
-        )
-        print(
-            f"  {cell.workload} {cell.variant}: code {cell.code}, numbers {cell.numbers}, speed {cell.speed} {cell.reason}"
-        )
-        print(f"    {differing}")
+        verdict = f"code {cell.code}, numbers {cell.numbers}, speed {cell.speed} {cell.reason}"
+        print(f"  {cell.workload} {cell.variant}: {verdict}")
+        print("   ", ", ".join(f"{s.stage} -{s.removed} +{s.added}" for s in cell.stages if s.difference))
         for speed in cell.speeds:
             print(f"    {speed.clock} {speed.old_ns} -> {speed.new_ns} ns, {speed.verdict}, {speed.comparison}")
     for changes in done.changes:
         print(f"  {'ALERT ' if changes.record.alert else ''}{changes.record.headline}")
 
 
+CASES = {"tvm": segfault_of_tvm, "tinygrad": update_of_tinygrad}
+
+
 def main() -> None:
-    folder = Path(sys.argv[1]).resolve()
-    for case in (segfault_of_tvm, update_of_tinygrad):
-        space, done = case(folder)
+    """``FOLDER [tvm|tinygrad …]``: the cases, and the site of what the folder's store then holds."""
+    folder, names = Path(sys.argv[1]).resolve(), sys.argv[2:] or list(CASES)
+    for name in names:
+        space, done = CASES[name](folder)
         tell(done)
-        print(f"  accepted now: {release_title(accepted_release(space.adapter(done.trial.record.key.compiler)))}")
+        print(f"  accepted now: {release_title(accepted_release(space.adapter(name)))}", flush=True)
+    space = _checkout(folder)
     publish.pages(space)
     publish.site(space)
     print(space.settings.site / "changes.html")
