@@ -120,6 +120,7 @@ class ChangesRecord(RecordBase, frozen=True, kw_only=True, tag="changes"):
     release: dict[str, str]
     decision: Literal["accepted", "held"]
     headline: str  # one sentence
+    reason: str = ""  # the part of it that says what changed, or why it is held
     counts: dict[str, int]  # "code changed", "numbers broken", "slower", … → configurations
     alert: bool  # whether somebody should look: something broke, or became slower with other code
     trial: str  # record ids

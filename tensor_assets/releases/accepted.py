@@ -35,9 +35,9 @@ def release_id(release: Mapping[str, str]) -> str:
 
 
 def release_title(release: Mapping[str, str]) -> str:
-    """How people call it: ``0.27.0.post1 with apache-tvm-ffi 0.1.15.post2``."""
+    """How people call it: ``0.27.0.post1 with apache-tvm-ffi 0.1.15.post2``. Companions of one version go without."""
     (_, version), *companions = release.items() or [("", "nothing")]
-    return version + "".join(f" with {name} {of}" for name, of in companions)
+    return version + "".join(f" with {name} {of}" for name, of in companions if of != version)
 
 
 def decisions(store: Records, compiler: str = "") -> list[Decided]:

@@ -40,6 +40,7 @@ def changes_of(decision_id: str, decision: DecisionRecord, trial_id: str, trial:
         release=decision.release,
         decision=decision.decision,
         headline=headline_of(decision, trial),
+        reason=reason_of(decision, trial),
         counts=counts_of(trial.cells),
         alert=is_alert(decision, trial),
         trial=trial_id,
@@ -69,8 +70,15 @@ def headline_of(decision: DecisionRecord, trial: TrialRecord) -> str:
     name = f"{decision.key.compiler} {release_title(decision.release)}"
     was = release_title(trial.previous)
     if decision.decision == "held":
-        return f"{name} is held, {was} stays: {decision.reason}"
-    return f"{name} is accepted after {was}: {'; '.join(_said(trial.cells)) or 'nothing was compared'}"
+        return f"{name} is held, {was} stays: {reason_of(decision, trial)}"
+    return f"{name} is accepted after {was}: {reason_of(decision, trial)}"
+
+
+def reason_of(decision: DecisionRecord, trial: TrialRecord) -> str:
+    """What the comparison shows; of a held release, why it is."""
+    if decision.decision == "held":
+        return decision.reason
+    return "; ".join(_said(trial.cells)) or "nothing was compared"
 
 
 def _said(cells: Sequence[CellChange]) -> list[str]:

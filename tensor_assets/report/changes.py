@@ -40,9 +40,13 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
         return self.changes.provenance.created[:10]
 
     @property
-    def said(self) -> str:
-        """The headline without the compiler's name, which stands beside it."""
-        return self.changes.headline.removeprefix(f"{self.changes.key.compiler} ")
+    def news(self) -> str:
+        """The release by what is new in it: its own version, or the companion's that changed alone."""
+        before, after = self.changes.previous, self.changes.release
+        new = {name: version for name, version in after.items() if before.get(name) != version}
+        if next(iter(after), "") in new or not new:
+            return self.release
+        return ", ".join(f"{name} {version}" for name, version in new.items())
 
 
 class ChangesPages:
@@ -67,6 +71,7 @@ class ChangesPages:
             "latest": self.told[:LATEST],
             "news": sorted(news, key=lambda pair: pair[0].title.casefold()),
             "title_of": release_title,
+            "decided": {(one.changes.key.compiler, one.release): one.changes.decision for one in reversed(self.told)},
             "known": self._trials,
         }
 

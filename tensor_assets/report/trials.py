@@ -45,7 +45,8 @@ def _cell_view(cell: CellChange, read: ReadText) -> dict[str, Any]:
     return {
         "c": cell,
         "speed": _speed(cell),
-        "same": [stage.stage for stage in cell.stages if stage.change == "same"],
+        "reached": cell.new_status in ("ok", "rejected"),  # the new release made something to compare
+        **{word: [s.stage for s in cell.stages if s.change == word] for word in ("same", "added", "removed")},
         "stages": [_stage_view(stage, read) for stage in changed],
     }
 
