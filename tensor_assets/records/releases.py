@@ -77,7 +77,8 @@ class CellChange(Struct, frozen=True, kw_only=True):
     launches: tuple[LaunchChange, ...] = ()
     speeds: tuple[SpeedChange, ...] = ()
     session: str = ""  # record id
-    reason: str = ""  # what broke, or why a part is not known
+    reason: str = ""  # what broke, where the new one ended otherwise than the old
+    old_reason: str = ""  # what ails the old one, where it has nothing to compare with
 
     @property
     def broken(self) -> bool:

@@ -62,6 +62,7 @@ def counts_of(cells: Sequence[CellChange]) -> dict[str, int]:
         counts[f"numbers {cell.numbers}"] += 1
         counts[f"speed {cell.speed}"] += 1
         counts["broken"] += cell.broken
+        counts["mended"] += cell.old_status != "ok" and cell.new_status == "ok"
     return {name: count for name, count in counts.items() if count}
 
 
@@ -82,10 +83,20 @@ def reason_of(decision: DecisionRecord, trial: TrialRecord) -> str:
 
 
 def _said(cells: Sequence[CellChange]) -> list[str]:
-    counts, of = counts_of(cells), len(cells)
-    changed, text = counts.get("code changed", 0), counts.get("code text", 0)
-    said = [f"other code in {changed} of {of}" if changed else f"the same code in all {of}" if of else ""]
-    said += [f"{text} read differently above the same code"] if text else []
-    words = ("numbers broken", "numbers mended", "numbers changed", "speed slower", "speed faster", "speed uncertain")
-    said += [f"{word.removeprefix('speed ')} in {counts[word]}" for word in words if counts.get(word)]
-    return [part for part in said if part]
+    """What happened in how many configurations; what did not occur, or is not known, is left out."""
+    counts = counts_of(cells)
+    words = {
+        "mended": "works in {} where the one before did not",
+        "code changed": "other code in {}",
+        "code text": "other text above the same code in {}",
+        "code same": "the same code in {}",
+        "numbers broken": "wrong numbers in {}",
+        "numbers mended": "right numbers again in {}",
+        "numbers changed": "other numbers in {}",
+        "speed slower": "slower in {}",
+        "speed faster": "faster in {}",
+        "speed uncertain": "a speed that is not decided in {}",
+    }
+    of = f" of {len(cells)}"
+    said = [text.format(counts[word]) for word, text in words.items() if counts.get(word)]
+    return [said[0] + of, *said[1:]] if said else []

@@ -146,6 +146,7 @@ def _change(pair: Pair, change: CodeChange, session: Stored[SessionRecord] | Non
         speeds=speed_changes(timed, pair) if timed else (),
         session=timed.id if timed else "",
         reason=new.outcome.reason if new.outcome.status != old.outcome.status else "",
+        old_reason=old.outcome.reason if old.outcome.status not in ("ok", "rejected") else "",
     )
 
 
