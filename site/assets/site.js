@@ -176,6 +176,22 @@
     });
   }
 
+  function egraphs() {
+    all("[data-egraph]").forEach((root) => {
+      const { egraph, base } = root.dataset;
+      const seen = new IntersectionObserver(async ([entry]) => {
+        if (!entry.isIntersecting) return;
+        seen.disconnect();
+        await load(base + "/assets/egraph.js");
+        await load(base + "/egraphs/" + egraph + ".js");
+        window.tensorAssetsExploreEGraph(root);
+        root.dataset.live = "";
+      });
+      root.hidden = false;
+      seen.observe(root);
+    });
+  }
+
   // The evidence index: any part of a hash, a name or a cell.
   function evidence() {
     const form = document.getElementById("find-evidence");
@@ -242,6 +258,7 @@
   matrices();
   charts();
   graphs();
+  egraphs();
   evidence();
   compare();
 })();

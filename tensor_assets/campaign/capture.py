@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from tensor_worker.messages import Variant
 
-from tensor_assets.campaign.environment import environment_record, recorded_environment
+from tensor_assets.campaign.environment import environment_record, imported_environments, recorded_environment
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.method import ALTERNATIVES, CAPTURE, CONTRACT, KIT, source_hash
 from tensor_assets.campaign.options import CellOptions
@@ -54,7 +54,9 @@ def chosen_variants(record: EnvironmentRecord, target: str, asked: Sequence[str]
     return tuple(dict.fromkeys((DEFAULT, *(asked or routine))))
 
 
-def capture_key(workload: str, shape: str, adapter: AdapterFolder, variant: str, target: str, environment: str) -> Key:
+def capture_key(
+    workload: str, shape: str, adapter: AdapterFolder, variant: str, target: str, environment: str, patch: str = ""
+) -> Key:
     """A capture is made again when its compiler's environment, adapter, the kit or the contract changes."""
     return Key(
         workload=workload,
@@ -63,6 +65,7 @@ def capture_key(workload: str, shape: str, adapter: AdapterFolder, variant: str,
         variant=variant,
         target=target,
         environment=environment,
+        patch=patch,
         method=source_hash(adapter.path, KIT, CONTRACT, CAPTURE, ALTERNATIVES),
     )
 
@@ -72,13 +75,14 @@ def captures_of(
 ) -> list[Stored[CaptureRecord]]:
     """Every variant captured of a workload with the environments and sources of now, in the compilers' order.
 
-    ``compiler`` asks for that one's alone.
+    Captures made elsewhere and taken in come after a compiler's own. ``compiler`` asks for that one's alone.
     """
     shape = space.shape(workload, shape)
     found = []
     for name in [compiler] if compiler else space.adapters:
-        environment = recorded_environment(space, space.adapter(name).name, target)
-        found += _captured(space, workload, shape, environment) if environment else []
+        own = recorded_environment(space, space.adapter(name).name, target)
+        for environment in [*([own] if own else []), *imported_environments(space, name, target)]:
+            found += _captured(space, workload, shape, environment)
     return found
 
 
@@ -95,7 +99,7 @@ def _captured(
 ) -> list[Stored[CaptureRecord]]:
     adapter, filed = space.adapter(environment.key.compiler), environment.key
     names = dict.fromkeys((DEFAULT, *(variant.name for variant in environment.variants)))
-    keys = (capture_key(workload, shape, adapter, name, filed.target, filed.environment) for name in names)
+    keys = (capture_key(workload, shape, adapter, name, filed.target, filed.environment, filed.patch) for name in names)
     return [Stored(*found) for key in keys if (found := space.store.latest(CaptureRecord, key))]
 
 

@@ -53,6 +53,17 @@ def recorded_environment(space: Workspace, compiler: str, target: str) -> Enviro
     return max(records, key=lambda record: record.provenance.created, default=None)
 
 
+def imported_environments(space: Workspace, compiler: str, target: str) -> list[EnvironmentRecord]:
+    """Where captures of the compiler on ``target`` were made that were taken in from elsewhere, oldest first."""
+    records = [
+        record
+        for _, record in space.store.records(EnvironmentRecord)
+        # A lock is what an environment of our own is built from; theirs is known by its versions alone.
+        if (record.key.compiler, record.key.target, record.lock_sha256) == (compiler, target, "")
+    ]
+    return sorted(records, key=lambda record: record.provenance.created)
+
+
 def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -> Ready:
     environment = build_environment(adapter, space.settings, target=worker_target(target), keeper=space.store)
     if isinstance(environment, Outcome):

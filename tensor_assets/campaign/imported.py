@@ -26,6 +26,10 @@ from tensor_assets.workers.scratch import scratch_folder
 MANIFEST = "manifest.json"
 
 
+class _Format(msgspec.Struct, frozen=True):
+    format: str
+
+
 class _Device(msgspec.Struct, frozen=True):
     name: str
 
@@ -42,8 +46,27 @@ class _Manifest(msgspec.Struct, frozen=True):
     patch: _Patch | None = None
 
 
-def import_capture(space: Workspace, compiler: str, folder: Path) -> Stored[CaptureRecord]:
-    """Raises SettingsError for a compiler that imports nothing, BundleRefused with the adapter's reason.
+def compiler_of(folder: Path) -> str:
+    """Whose capture a folder says it holds: its format is ``<compiler>-capture``. Raises BundleRefused."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise BundleRefused(f"{folder}: there is no {MANIFEST} in it, so it is no capture made elsewhere")
+    try:
+        stated = msgspec.json.decode(path.read_bytes(), type=_Format).format
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BundleRefused(f"{path}: {error}") from None
+    compiler, _, rest = stated.rpartition("-")
+    if rest != "capture" or not compiler:
+        raise BundleRefused(f"{path}: format {stated!r} is none of a capture (<compiler>-capture)")
+    return compiler
+
+
+def import_capture(
+    space: Workspace, compiler: str, folder: Path, devices: tuple[str, ...] = ()
+) -> Stored[CaptureRecord]:
+    """``devices``: refuse a capture of any other.
+
+    Raises SettingsError for a compiler that imports nothing, BundleRefused with the adapter's reason.
 
     The record's environment is the hash of the manifest, which names every file by its hash; its outcome is
     ``unavailable``: it was not run here.
@@ -56,6 +79,8 @@ def import_capture(space: Workspace, compiler: str, folder: Path) -> Stored[Capt
     with scratch_folder(space.settings.cache) as scratch:
         greeting = _greeting(adapter, environment, WorkerFolder(scratch / "greeting"))
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest)
+        if devices and manifest.device.name not in devices:
+            raise BundleRefused(f"{folder}: made on {manifest.device.name}, not on {' or '.join(devices)}")
         (variant,) = greeting.variants
         parents = (_filed_environment(space, adapter, environment, greeting, manifest).id,)
         key = _key(adapter, environment, variant.name, manifest)
@@ -93,8 +118,11 @@ def _greeting(adapter: AdapterFolder, environment: Environment, folder: WorkerFo
 
 def _key(adapter: AdapterFolder, environment: Environment, variant: str, manifest: _Manifest) -> Key:
     program, target = manifest.program, manifest.device.name
-    key = capture_key(program.workload, program.shape, adapter, variant, target, environment.hash)
-    return msgspec.structs.replace(key, patch=manifest.patch.sha256 if manifest.patch else "")
+    return capture_key(program.workload, program.shape, adapter, variant, target, environment.hash, _patch(manifest))
+
+
+def _patch(manifest: _Manifest) -> str:
+    return manifest.patch.sha256 if manifest.patch else ""
 
 
 def _filed_environment(
@@ -102,7 +130,12 @@ def _filed_environment(
 ) -> Stored[EnvironmentRecord]:
     """Where it was made: its versions, as the bundle states them."""
     record = EnvironmentRecord(
-        key=Key(compiler=adapter.name, target=manifest.device.name, environment=environment.hash),
+        key=Key(
+            compiler=adapter.name,
+            target=manifest.device.name,
+            environment=environment.hash,
+            patch=_patch(manifest),
+        ),
         outcome=Outcome(status="unavailable", reason=f"captured elsewhere on {manifest.device.name}, not here"),
         provenance=provenance(),
         python="",

@@ -9,6 +9,8 @@ from pathlib import Path
 import click
 
 from tensor_assets.campaign.fixtures import NPZ
+from tensor_assets.campaign.imported import compiler_of, import_capture
+from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.retention import collect_garbage
 from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.store import EvidenceStore
@@ -63,10 +65,21 @@ def export(
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--device", "devices", multiple=True, help="Refuse records of any other device; repeat for more.")
 def import_(path: Path, devices: tuple[str, ...]) -> None:
-    """Check a bundle as a whole, then file all of it; importing twice changes nothing."""
+    """Check a bundle as a whole, then file all of it; importing twice changes nothing.
+
+    A folder is a capture made elsewhere, which its compiler's adapter reads (a Luminal bundle with its e-graph).
+    """
+    if path.is_dir():
+        return _import_folder(path, devices)
     done = import_bundle(EvidenceStore(load_settings().store), path, devices)
     click.echo(f"{path}: {done.records:,} new records, {done.evidence:,} new files, {done.known:,} known before")
     _tell_omissions(done.omitted)
+
+
+def _import_folder(folder: Path, devices: tuple[str, ...]) -> None:
+    record = import_capture(Workspace(), compiler_of(folder), folder, devices).record
+    key = record.key
+    click.echo(f"{folder}: {key.workload}|{key.compiler} ({key.variant}) on {key.target}, {len(record.stages)} stages")
 
 
 def _tell_omissions(omitted: dict[str, str]) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from tensor_assets.errors import SiteBroken
 from tensor_assets.report.article import Article
+from tensor_assets.report.egraphs import STAGE, write_egraph
 from tensor_assets.report.excerpts import Excerpts
 from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.graphs import write_graph
@@ -42,6 +44,7 @@ class ArticlePage:
             "excerpt": self._excerpt,
             "kernel": self._kernel,
             "map": self._map,
+            "egraph": self._egraph,
             "profiles": self._profiles,
             "midpoint": midpoint,
         }
@@ -91,6 +94,15 @@ class ArticlePage:
     def _excerpt(self, configuration: Configuration, stage: str, deciding: dict[str, str], around: int = 0) -> Markup:
         cut = self._excerpts.cut(configuration, stage, deciding, around)
         return self._shown("excerpt", excerpt=cut)
+
+    def _egraph(self, configuration: Configuration) -> Markup:
+        """The e-graph explorer. Raises SiteBroken where the configuration kept none."""
+        place, files = self._article.page(configuration), self._writer.files
+        view = write_egraph(configuration, place, self._writer.out, self._writer.store)
+        if view is None:
+            raise SiteBroken(f"{self._page}: {configuration.key.compiler} kept no e-graph that may be shown")
+        files.add(next(file.text for stage, file in configuration.stage_files() if stage.name == STAGE))
+        return self._aside(self._writer.renderer.render("egraph.html", self._page, view=view))
 
     def _map(self) -> Markup:
         """How explicit the projection is, and how many forms of it are kept: placed from the graphs."""

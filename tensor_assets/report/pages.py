@@ -17,6 +17,7 @@ from tensor_assets.report.changes import ChangesPages
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.claims import ClaimPages
 from tensor_assets.report.compare import comparisons, write_compared
+from tensor_assets.report.egraphs import write_egraph
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
 from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.figures import Figures, root_of_site, vega_bundle
@@ -143,6 +144,7 @@ class PageWriter:
         shown = {
             "chart": chart if configuration.headline else None,
             "graph": graph,
+            "egraph": write_egraph(configuration, page, self.out, self.store),
             "profile_charts": self.profile(configuration, page),
             "others": comparisons(self.snapshot, configuration, self.faces),
             "script": self.scripts.of(configuration, self.snapshot) if self.scripts else None,
