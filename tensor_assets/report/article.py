@@ -139,7 +139,9 @@ class Article:
 
     def all_of(self, workload: str) -> list[Configuration]:
         """Every compiler's default configuration of a workload that was captured, in the pages' order."""
-        names = in_order({c.key.compiler for c in self.snapshot.configurations if c.key.workload == workload})
+        names = in_order(
+            {c.key.compiler for c in self.snapshot.configurations if c.key.workload == workload}, self._faces
+        )
         return [c for name in names if name in self._faces and (c := self.captured(workload, name))]
 
     def pairs(self, one: str, other: str) -> list[tuple[Configuration, Configuration]]:

@@ -85,7 +85,7 @@ def fusion_map(plan: Plan, ops: list[str]) -> list[tuple[str, list[str]]]:
 def _siblings(snapshot: Snapshot, configuration: Configuration, faces: dict[str, Face]) -> list[dict[str, Any]]:
     """The same workload through every compiler, each by the configuration nearest to this one."""
     key = configuration.key
-    compilers = in_order({c.key.compiler for c in snapshot.configurations if c.key.workload == key.workload})
+    compilers = in_order({c.key.compiler for c in snapshot.configurations if c.key.workload == key.workload}, faces)
     rows = []
     for name in compilers:
         own = snapshot.of_cell(key.workload, name)

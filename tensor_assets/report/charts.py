@@ -100,43 +100,10 @@ def latency_overview(
         return None
     for workload, own in rows.groupby("workload"):
         _one_allocation(own, f"{workload} on {target}")
-    scale, unit = _scale(rows.median_ns)
-    data = [
-        {
-            "workload": row.workload,
-            "compiler": face_of(row.compiler, faces).title,
-            "colour": face_of(row.compiler, faces).colour,
-            "median": row.median_ns / scale,
-            "low": row.process_low_ns / scale,
-            "high": row.process_high_ns / scale,
-            "text": str(duration(row.median_ns)),
-            "noise": percent(row.noise) if pd.notna(row.noise) else "not known",
-        }
-        for row in _rows(rows)
-    ]
+    unit, data = _overview_rows(rows, faces)
     shown = [workload for workload in order if workload in set(rows.workload)]
-    titles = [face_of(name, faces).title for name in in_order(set(rows.compiler))]
-    base = alt.Chart(alt.NamedData(name=ROWS)).encode(
-        y=alt.Y("workload:N", sort=shown, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
-        color=_colour(
-            sorted(data, key=lambda row: titles.index(row["compiler"])),
-            "compiler",
-            legend=alt.Legend(title=None, orient="top", symbolStrokeWidth=0),
-        ),
-        tooltip=[
-            "workload:N",
-            "compiler:N",
-            alt.Tooltip("text:N", title="median"),
-            alt.Tooltip("noise:N", title="A/A"),
-        ],
-    )
-    domain = [min(row["low"] for row in data) / 1.15, max(row["high"] for row in data) * 1.15]
-    scaled = alt.Scale(type="log", nice=False, domain=domain)
-    x = alt.X("median:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=scaled)
-    layers = alt.layer(
-        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=scaled), x2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x=x),
-    )
+    titles = [face_of(name, faces).title for name in in_order(set(rows.compiler), faces)]
+    layers = _overview_layers(sorted(data, key=lambda row: titles.index(row["compiler"])), shown, unit, clock)
     title = _overview_title(rows, faces)
     subtitle = [
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
@@ -158,34 +125,9 @@ def activities(
     if rows.empty:
         return None
     counted = rows.groupby(["workload", "compiler", "kind"]).size().reset_index(name="n")
-    data = [
-        {
-            "workload": row.workload,
-            "compiler": face_of(row.compiler, faces).title,
-            "kind": KINDS[row.kind],
-            "rank": list(KINDS).index(row.kind),
-            "n": int(row.n),
-        }
-        for row in _rows(counted)
-    ]
-    titles = [face_of(name, faces).title for name in in_order(set(rows.compiler))]
-    kinds = [kind for kind in KINDS if kind in set(rows.kind)]
-    color = alt.Color(
-        "kind:N",
-        scale=alt.Scale(domain=[KINDS[kind] for kind in kinds], range=[KIND_COLOURS[kind] for kind in kinds]),
-        legend=alt.Legend(title=None, orient="top"),
-    )
-    bars = (
-        alt.Chart(alt.NamedData(name=ROWS))
-        .mark_bar(height=12, stroke=PAPER, strokeWidth=1)
-        .encode(
-            x=alt.X("n:Q", stack="zero", title="activities", axis=_whole_ticks(counted)),
-            y=_activity_rows(order, titles, bool(workload)),
-            color=color,
-            order=alt.Order("rank:Q"),
-            tooltip=["workload:N", "compiler:N", "kind:N", alt.Tooltip("n:Q", title="activities")],
-        )
-    )
+    data = _activity_data(counted, faces)
+    titles = [face_of(name, faces).title for name in in_order(set(rows.compiler), faces)]
+    bars = _activity_bars(counted, order, titles, bool(workload))
     title, subtitle = (
         _activities_title(rows, workload, faces),
         f"{device}, planned activities of one invocation, default variants",
@@ -198,7 +140,7 @@ def activities(
         )
         spec = finished(wide, data, title, subtitle)
     totals = counted.groupby("compiler").n.sum()
-    words = "; ".join(f"{face_of(name, faces).title} {totals[name]}" for name in in_order(set(totals.index)))
+    words = "; ".join(f"{face_of(name, faces).title} {totals[name]}" for name in in_order(set(totals.index), faces))
     name = f"activities-{workload or 'all'}-{target}"
     return Chart(name=name, spec=spec, title=title, subtitle=subtitle, alternative=f"Activities in all: {words}")
 
@@ -216,6 +158,74 @@ def svg(chart: Chart) -> str:
 
 
 _LATENCY_TIPS = {"label": "configuration", "text": "median", "range": "process medians", "noise": "A/A noise", "n": "n"}
+
+
+def _overview_rows(rows: pd.DataFrame, faces: dict[str, Face]) -> tuple[str, list[dict[str, Any]]]:
+    """The unit of the axis, and a row for every dot."""
+    scale, unit = _scale(rows.median_ns)
+    return unit, [
+        {
+            "workload": row.workload,
+            "compiler": face_of(row.compiler, faces).title,
+            "colour": face_of(row.compiler, faces).colour,
+            "median": row.median_ns / scale,
+            "low": row.process_low_ns / scale,
+            "high": row.process_high_ns / scale,
+            "text": str(duration(row.median_ns)),
+            "noise": percent(row.noise) if pd.notna(row.noise) else "not known",
+        }
+        for row in _rows(rows)
+    ]
+
+
+def _overview_layers(data: list[dict[str, Any]], workloads: list[str], unit: str, clock: str) -> Any:
+    legend = alt.Legend(title=None, orient="top", symbolStrokeWidth=0)
+    base = alt.Chart(alt.NamedData(name=ROWS)).encode(
+        y=alt.Y("workload:N", sort=workloads, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
+        color=_colour(data, "compiler", legend=legend),
+        tooltip=[
+            "workload:N",
+            "compiler:N",
+            alt.Tooltip("text:N", title="median"),
+            alt.Tooltip("noise:N", title="A/A"),
+        ],
+    )
+    domain = [min(row["low"] for row in data) / 1.15, max(row["high"] for row in data) * 1.15]
+    scaled = alt.Scale(type="log", nice=False, domain=domain)
+    x = alt.X("median:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=scaled)
+    return alt.layer(
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=scaled), x2="high:Q"),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=x),
+    )
+
+
+def _activity_data(counted: pd.DataFrame, faces: dict[str, Face]) -> list[dict[str, Any]]:
+    return [
+        {
+            "workload": row.workload,
+            "compiler": face_of(row.compiler, faces).title,
+            "kind": KINDS[row.kind],
+            "rank": list(KINDS).index(row.kind),
+            "n": int(row.n),
+        }
+        for row in _rows(counted)
+    ]
+
+
+def _activity_bars(counted: pd.DataFrame, order: list[str], titles: list[str], single: bool) -> Any:
+    kinds = [kind for kind in KINDS if kind in set(counted.kind)]
+    scale = alt.Scale(domain=[KINDS[kind] for kind in kinds], range=[KIND_COLOURS[kind] for kind in kinds])
+    return (
+        alt.Chart(alt.NamedData(name=ROWS))
+        .mark_bar(height=12, stroke=PAPER, strokeWidth=1)
+        .encode(
+            x=alt.X("n:Q", stack="zero", title="activities", axis=_whole_ticks(counted)),
+            y=_activity_rows(order, titles, single),
+            color=alt.Color("kind:N", scale=scale, legend=alt.Legend(title=None, orient="top")),
+            order=alt.Order("rank:Q"),
+            tooltip=["workload:N", "compiler:N", "kind:N", alt.Tooltip("n:Q", title="activities")],
+        )
+    )
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Any]:
@@ -342,7 +352,7 @@ def _activities_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face])
     totals = rows.groupby(["workload", "compiler"]).size()
     low, high = int(totals.min()), int(totals.max())
     if workload:
-        fewest = in_order(set(totals[totals == low].index.get_level_values("compiler")))
+        fewest = in_order(set(totals[totals == low].index.get_level_values("compiler")), faces)
         takes = f"{workload} takes {low} device activit{'y' if low == 1 else 'ies'}"
         if low == high:
             return f"{takes} everywhere"

@@ -9,19 +9,6 @@ import msgspec
 
 from tensor_assets.records import Status
 
-ORDER = ("tinygrad", "luminal", "max", "inductor", "tvm", "eager", "triton")
-
-# Okabe and Ito's colours, apart for colour-blind eyes on light and dark. The seven keep theirs in every chart, chip and
-# graph; a further compiler brings its own in adapter.json.
-COLOURS = {
-    "tinygrad": "#E69F00",
-    "luminal": "#CC79A7",
-    "max": "#0072B2",
-    "inductor": "#D55E00",
-    "tvm": "#009E73",
-    "eager": "#7A7A7A",
-    "triton": "#56B4E9",
-}
 FALLBACK_COLOUR = "#7A7A7A"
 
 MARKS: dict[Status, str] = {
@@ -61,20 +48,20 @@ class Face(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     colour: str = FALLBACK_COLOUR
     package: str = ""
+    order: int = 1000  # on every page; those that do not say follow by name
 
 
 def load_faces(adapters: Path) -> dict[str, Face]:
-    """The face of every adapter folder that describes itself in an ``adapter.json``."""
+    """The face of every adapter folder that describes itself in an ``adapter.json``: title, colour, place."""
     described = (json.loads(path.read_text()) for path in sorted(adapters.glob("*/adapter.json")))
-    faces = (msgspec.convert(about, Face) for about in described)
-    return {face.name: msgspec.structs.replace(face, colour=COLOURS.get(face.name, face.colour)) for face in faces}
+    return {face.name: face for face in (msgspec.convert(about, Face) for about in described)}
 
 
 def face_of(name: str, faces: dict[str, Face]) -> Face:
     """``name``'s face; a compiler whose adapter is not here is shown by its bare name."""
-    return faces.get(name) or Face(name=name, title=name, colour=COLOURS.get(name, FALLBACK_COLOUR))
+    return faces.get(name) or Face(name=name, title=name)
 
 
-def in_order(names: set[str]) -> list[str]:
-    """Compilers in the order every page uses; unknown ones follow by name."""
-    return sorted(names, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name))
+def in_order(names: set[str], faces: dict[str, Face]) -> list[str]:
+    """Compilers in the order every page uses, which their adapters state."""
+    return sorted(names, key=lambda name: (face_of(name, faces).order, name))

@@ -60,7 +60,7 @@ class MatrixView(msgspec.Struct, frozen=True):
 
 def matrix_views(snapshot: Snapshot, faces: dict[str, Face]) -> list[MatrixView]:
     """One matrix per target, the one with the most right cells first. All share the same columns."""
-    compilers = in_order({c.key.compiler for c in snapshot.configurations})
+    compilers = in_order({c.key.compiler for c in snapshot.configurations}, faces)
     views = [_view(snapshot, target, compilers, faces) for target in snapshot.targets()]
     return sorted(views, key=lambda view: -sum(cell.status == "ok" for row in view.rows for cell in row.cells))
 

@@ -219,7 +219,7 @@ class PageWriter:
         return face_of(configuration.key.compiler, self.faces)
 
     def compilers(self) -> list[str]:
-        return in_order({c.key.compiler for c in self.snapshot.configurations})
+        return in_order({c.key.compiler for c in self.snapshot.configurations}, self.faces)
 
     def _evidence(self, rows: list[EvidenceRow]) -> None:
         for workload in self.snapshot.workloads():

@@ -8,12 +8,19 @@ import pytest
 from tensor_assets.errors import AllocationMismatch
 from tensor_assets.records import BenchmarkRecord
 from tensor_assets.report import charts
-from tensor_assets.report.faces import COLOURS
+from tensor_assets.report.faces import in_order, load_faces
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.tables import tables_of
+from tensor_assets.settings import ROOT
 from tensor_assets_tests.report import campaign
 
-FACES = {}  # every compiler by its bare name
+# What the site promises: apart for colour-blind eyes (Okabe and Ito), the same on every page.
+COLOURS = {
+    "tinygrad": "#E69F00", "luminal": "#CC79A7", "max": "#0072B2", "inductor": "#D55E00", "tvm": "#009E73",
+    "eager": "#7A7A7A", "triton": "#56B4E9",
+}  # fmt: skip
+# Every compiler as its adapter.json says, by its bare name.
+FACES = {name: msgspec.structs.replace(face, title=name) for name, face in load_faces(ROOT / "adapters").items()}
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +94,10 @@ def test_a_benchmark_without_a_median_is_left_out(tmp_path):
     store.put(msgspec.structs.replace(record, timings=empty))
     chart = charts.latency(tables_of(read_snapshot(store))["timings"], "gemm", "cpu", "host", FACES)
     assert "max" not in {row["label"] for row in chart.spec["datasets"]["rows"]}
+
+
+def test_adapters_state_the_promised_colours_and_order():
+    faces = load_faces(ROOT / "adapters")
+    assert {name: face.colour for name, face in faces.items()} == COLOURS
+    assert in_order(set(COLOURS), faces) == list(COLOURS)
+    assert in_order({"zig", "tvm", "ada"}, faces) == ["tvm", "ada", "zig"]
