@@ -98,8 +98,7 @@ def latency_overview(
     rows = rows[rows.median_ns.notna()]
     if rows.empty:
         return None
-    for workload, own in rows.groupby("workload"):
-        _one_allocation(own, f"{workload} on {target}")
+    allocations = one_allocation_each(rows, target)
     unit, data = _overview_rows(rows, faces)
     shown = [workload for workload in order if workload in set(rows.workload)]
     titles = [face_of(name, faces).title for name in in_order(set(rows.compiler), faces)]
@@ -107,7 +106,7 @@ def latency_overview(
     title = _overview_title(rows, faces)
     subtitle = [
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
-        _allocations(rows),
+        allocations,
     ]
     spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
@@ -150,6 +149,14 @@ def finished(chart: Any, data: list[dict[str, Any]], title: str, subtitle: str |
     spec: dict[str, Any] = chart.to_dict()
     heading = {"text": title, "subtitle": subtitle, "anchor": "start", "frame": "group", "offset": 12}
     return spec | {"title": heading, "datasets": {ROWS: data}, "background": "transparent", "config": CONFIG}
+
+
+def one_allocation_each(rows: pd.DataFrame, target: str) -> str:
+    """Says how many allocations there are; raises AllocationMismatch where one workload's times come from several."""
+    for workload, own in rows.groupby("workload"):
+        _one_allocation(own, f"{workload} on {target}")
+    count = rows.allocation.nunique()
+    return "all on one allocation" if count == 1 else f"rows come from {count} allocations; compare within a row only"
 
 
 def svg(chart: Chart) -> str:
@@ -341,11 +348,6 @@ def _overview_title(rows: pd.DataFrame, faces: dict[str, Face]) -> str:
     name, wins = str(fastest.index[0]), int(fastest.iloc[0])
     total = rows.workload.nunique()
     return f"{face_of(name, faces).title} has the lowest median in {wins} of {total} programs"
-
-
-def _allocations(rows: pd.DataFrame) -> str:
-    count = rows.allocation.nunique()
-    return "all on one allocation" if count == 1 else f"rows come from {count} allocations; compare within a row only"
 
 
 def _activities_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face]) -> str:

@@ -218,6 +218,9 @@ class PageWriter:
     def face(self, configuration: Configuration) -> Face:
         return face_of(configuration.key.compiler, self.faces)
 
+    def face_of(self, compiler: str) -> Face:
+        return face_of(compiler, self.faces)
+
     def compilers(self) -> list[str]:
         return in_order({c.key.compiler for c in self.snapshot.configurations}, self.faces)
 

@@ -16,6 +16,7 @@ from tensor_worker.program import Program
 from tensor_assets.records import (
     BenchmarkRecord,
     CaptureRecord,
+    EffortRecord,
     EnvironmentRecord,
     Evidence,
     FixtureRecord,
@@ -98,6 +99,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     configurations: tuple[Configuration, ...]
     fixtures: dict[tuple[str, str], tuple[str, FixtureRecord]]  # (workload, shape)
     sessions: dict[str, SessionRecord]  # record id
+    efforts: dict[str, EffortRecord] = {}  # record id
 
     def program(self, workload: str, shape: str) -> Program | None:
         found = self.fixtures.get((workload, shape))
@@ -172,6 +174,7 @@ def read_snapshot(store: Records) -> Snapshot:
         configurations=every_configuration(store, newest=True),
         fixtures={(r.key.workload, r.key.shape): (i, r) for i, r in _latest(store.records(FixtureRecord))},
         sessions=dict(store.records(SessionRecord)),
+        efforts=dict(store.records(EffortRecord)),
     )
 
 

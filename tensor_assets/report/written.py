@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from tensor_assets.report import charts, quantities
+from tensor_assets.report import quantities
 from tensor_assets.report.article_page import ArticlePage
 from tensor_assets.report.claims_view import view_parts
 from tensor_assets.report.columns import DESCRIPTIONS
 from tensor_assets.report.evidence_index import EvidenceRow
-from tensor_assets.report.figures import root_of_site
-from tensor_assets.report.matrix import configuration_page, matrix_views, shown_clock, slug, target_title
+from tensor_assets.report.matrix import matrix_views, shown_clock, slug, target_title
+from tensor_assets.report.measurements import Measurements
 from tensor_assets.report.quoting import Quotes
 from tensor_assets.report.reading import Configuration
 
@@ -79,11 +79,11 @@ class WrittenPages:
             tables=self.writer.tables,
             descriptions=DESCRIPTIONS,
             data_files=[(path.name, path.stat().st_size) for path in self.written],
-            targets=self._targets(page) if template == "measurements.html" else [],
             evidence_groups=Counter(row.workload for row in self.rows),
             slug=slug,
             **(self.writer.changes.context() if template in ("changes.html", "latest_changes.html") else {}),
             **(self.writer.history.context() if template == "history_alerts.html" else {}),
+            **(self._measurements(page) if template == "measurements.html" else {}),
             **more,
         )
         return self._aside(page, html)
@@ -95,34 +95,14 @@ class WrittenPages:
             return []
         return [figures for name in workloads for figures in self.writer.workload_figures(name, page)]
 
-    def _targets(self, page: str) -> list[dict[str, Any]]:
-        """What the measurements page shows of each target that was timed or planned for."""
-        order = self.snapshot.workloads()
-        found = []
-        for target in self.snapshot.targets():
-            device, clock = target_title(self.snapshot, target), shown_clock(self.snapshot, target)
-            drawn = [
-                charts.latency_overview(self.writer.tables["cells"], target, clock, device, self.writer.faces, order)
-                if clock
-                else None,
-                charts.activities(self.writer.tables["kernels"], target, device, self.writer.faces, order),
-            ]
-            timed = self._timed(target, clock)
-            figures = [self.writer.figures.figure(chart, root_of_site(page)) for chart in drawn if chart]
-            found.append({"title": device, "slug": slug(target), "clock": clock, "figures": figures, "rows": timed})
-        return found
-
-    def _timed(self, target: str, clock: str) -> list[dict[str, Any]]:
-        rows = []
-        for workload in self.snapshot.workloads():
-            for c in (c for name in self.writer.compilers() for c in self.snapshot.of_cell(workload, name)):
-                if c.key.target == target:
-                    for timing in c.timings:
-                        if timing.median_ns is not None:
-                            self.writer.files.add_record(c.benchmark_id, c.benchmark, "benchmark record")  # type: ignore[arg-type]
-                            place = configuration_page(self.snapshot, c)
-                            rows.append({"c": c, "face": self.writer.face(c), "page": place, "timing": timing})
-        return rows
+    def _measurements(self, page: str) -> dict[str, Any]:
+        shown = Measurements(self.writer, page)
+        return {
+            "targets": shown.targets(),
+            "efforts": shown.efforts(),
+            "searches": shown.searches(),
+            "sessions": shown.sessions(),
+        }
 
     def _noises(self) -> dict[str, tuple[str, str]]:
         """Target → lowest and highest A/A noise of its configurations, by the clock its matrix shows."""

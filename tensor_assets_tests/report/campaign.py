@@ -16,7 +16,7 @@ from tensor_assets.records import (
     Outcome,
 )
 from tensor_assets_tests.report.compiled import HOSTILE, NATIVE, STAGES, capture
-from tensor_assets_tests.report.timed import profile_cells, time_cells
+from tensor_assets_tests.report.timed import profile_cells, search_efforts, time_cells
 from tensor_assets_tests.report.words import H200, HOST, PROVENANCE, VERSIONS, sha
 
 __all__ = ["H200", "HOST", "NATIVE", "STAGES", "WORKLOADS", "fill", "program"]
@@ -62,6 +62,7 @@ def fill(url: str, workloads: tuple[str, ...] = tuple(WORKLOADS)) -> EvidenceSto
             store.put(capture(store, "weight_view", compiler, target="sm_90"))
         time_cells(store, "weight_view", H200, H200)
         profile_cells(store)
+        search_efforts(store)
     return store
 
 

@@ -1,0 +1,253 @@
+"""Charts of the measurements page: clocks side by side, cold beside warm, search effort against what it found."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from tensor_assets.records import EffortRecord
+from tensor_assets.report.charts import BAND, BAND_SIGMAS, INK, QUIET, ROWS, Chart, finished, one_allocation_each
+from tensor_assets.report.faces import Face, face_of, in_order
+from tensor_assets.report.quantities import duration
+from tensor_assets.report.reading import CLOCK_ORDER, Configuration
+
+SHOWN_CLOCKS = tuple(reversed(CLOCK_ORDER))  # a caller's view first, the device's last
+MEANINGS = {"host": "host: a call and a wait", "graph": "graph replay", "device": "device: the activities"}
+
+
+def clocks(timings: pd.DataFrame, target: str, device: str, faces: dict[str, Face], order: list[str]) -> Chart | None:
+    """Every clock of a target beside the others, each with its own axis. None where only one was used.
+
+    Raises AllocationMismatch if the times of one workload come from more than one allocation.
+    """
+    rows = timings[(timings.target == target) & (timings.variant == "default") & timings.median_ns.notna()]
+    rows = rows[(rows.cache == "warm") & (rows.data == "random")]
+    present = [clock for clock in SHOWN_CLOCKS if clock in set(rows.clock)]
+    if len(present) < 2:
+        return None
+    allocations = one_allocation_each(rows, target)
+    data = [_clock_row(row, faces) for row in rows.itertuples(index=False)]
+    titles = [face_of(name, faces).title for name in in_order(set(rows.compiler), faces)]
+    shown = [workload for workload in order if workload in set(rows.workload)]
+    panels = alt.hconcat(*(_clock_panel(data, clock, shown, titles, faces) for clock in present), spacing=14)
+    title = _clock_title(rows, present)
+    subtitle = [
+        f"{device}, warm caches, n = {len(data)} timings; logarithmic axes in µs; {allocations}",
+        f"dot: median of process medians; line: their range; band: ±{BAND_SIGMAS:g} A/A standard deviations",
+    ]
+    spec = finished(panels, data, title, subtitle)
+    words = f"{title}. The table beneath holds every number."
+    return Chart(name=f"clocks-{target}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
+
+
+def cold_and_warm(timings: pd.DataFrame, target: str, device: str, faces: dict[str, Face]) -> Chart | None:
+    """What a flushed cache costs: both states of one configuration on one line. None where nothing ran cold."""
+    rows = timings[(timings.target == target) & timings.median_ns.notna() & (timings.data == "random")]
+    cold = rows[rows.cache == "cold"]
+    if cold.empty:
+        return None
+    clock = cold.clock.value_counts().index[0]
+    keys = ["workload", "compiler", "variant", "shape", "allocation"]
+    both = cold[cold.clock == clock].merge(
+        rows[(rows.cache == "warm") & (rows.clock == clock)], on=keys, suffixes=("_cold", "_warm")
+    )
+    if both.empty:
+        return None
+    data = [_cold_row(row, faces) for row in both.sort_values("median_ns_warm").itertuples(index=False)]
+    base = alt.Chart(alt.NamedData(name=ROWS)).encode(
+        y=alt.Y("label:N", sort=[row["label"] for row in data], title=None, axis=alt.Axis(ticks=False, domain=False)),
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "warm_text", "cold_text", "factor")],
+    )
+    x = alt.X("warm:Q", title=f"µs, {clock} clock, logarithmic axis", scale=alt.Scale(type="log", nice=False))
+    layers = alt.layer(
+        base.mark_rule(color=QUIET).encode(x=x, x2="cold:Q"),
+        base.mark_point(filled=True, size=60, opacity=1, color=INK).encode(x=x),
+        base.mark_point(filled=False, size=60, opacity=1, color=INK).encode(x=alt.X("cold:Q")),
+        base.mark_text(align="left", dx=9, fontSize=11, color=INK).encode(x=alt.X("cold:Q"), text="factor:N"),
+    )
+    worst = max(data, key=lambda row: row["ratio"])
+    title = f"A flushed cache costs up to {worst['factor']} ({worst['label']})"
+    subtitle = [f"{device}, {clock} clock; filled: warm, hollow: L2 flushed before every invocation; medians"]
+    spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
+    words = "; ".join(f"{row['label']} {row['warm_text']} warm, {row['cold_text']} cold" for row in data)
+    return Chart(name=f"cold-{target}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+
+
+def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | None:
+    """What each search cost, in the compiler's own scope, against the time of what it chose; one compiler alone."""
+    data: list[dict[str, Any]] = [
+        {
+            "variant": trial.variant,
+            "seconds": trial.compile_seconds,
+            "median": trial.series.median_ns / 1e3,
+            "tried": trial.search.tried if trial.search else 0,
+            "block": trial.block + 1,
+            "time": str(duration(trial.series.median_ns)),
+        }
+        for trial in record.trials
+        if trial.compile_seconds is not None and trial.series is not None
+    ]
+    if not data:
+        return None
+    stopped = sum(trial.outcome.status == "censored" for trial in record.trials)
+    order = [name for name in ("default", "tuned", "expanded") if name in {row["variant"] for row in data}]
+    order += sorted({row["variant"] for row in data} - set(order))
+    points = (
+        alt.Chart(alt.NamedData(name=ROWS))
+        .mark_point(size=80, opacity=1, color=face.colour, filled=True)
+        .encode(
+            x=alt.X("seconds:Q", title="seconds to compile, search included; logarithmic", scale=alt.Scale(type="log")),
+            y=alt.Y("median:Q", title="µs, host clock", scale=alt.Scale(zero=True)),
+            shape=alt.Shape("variant:N", sort=order, legend=alt.Legend(title=None, orient="top")),
+            tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "tried", "time", "block")],
+        )
+    )
+    title = _effort_title(data, subject)
+    subtitle = [
+        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks, one allocation"
+        + (f"; {stopped} stopped at their deadline, kept apart" if stopped else "")
+    ]
+    spec = finished(points.properties(width=420, height=220), data, title, subtitle)
+    words = "; ".join(f"{row['variant']} {row['seconds']:.1f} s → {row['time']}" for row in data)
+    return Chart(name=f"effort-{subject}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+
+
+def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart | None:
+    """What each search measured and did not choose, beside what it chose: as multiples of the chosen one's time.
+
+    A lane is one search by its compiler's own timer, so nothing is compared between lanes. ``configurations`` come with
+    what a reader calls them.
+    """
+    data = [row for label, face, c in configurations for row in _candidate_rows(label, face, c)]
+    if not data:
+        return None
+    lanes = list(dict.fromkeys(row["lane"] for row in data))
+    ticks = (
+        alt.Chart(alt.NamedData(name=ROWS))
+        .mark_tick(thickness=2, height=13)
+        .encode(
+            x=alt.X(
+                "ratio:Q",
+                title="measured time, as a multiple of the chosen one's; logarithmic",
+                scale=alt.Scale(type="log"),
+            ),
+            y=alt.Y("lane:N", sort=lanes, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=260)),
+            color=alt.Color("colour:N", scale=None, legend=None),
+            tooltip=["lane:N", "name:N", "kind:N", "time:N"],
+        )
+    )
+    quicker = {row["lane"] for row in data if row["ratio"] < 1}
+    title = (
+        f"In {len(quicker)} of {len(lanes)} searches something measured quicker than what was chosen"
+        if quicker
+        else f"In all {len(lanes)} searches the chosen one measured quickest"
+    )
+    subtitle = ["coloured: chosen; grey: measured, not chosen; each lane by its compiler's own timer, in its own scope"]
+    spec = finished(ticks.properties(width=460, height=alt.Step(18)), data, title, subtitle)
+    words = "; ".join(f"{lane} {sum(row['lane'] == lane for row in data)} measured" for lane in lanes)
+    return Chart(name="candidates", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+
+
+def _candidate_rows(label: str, face: Face, configuration: Configuration) -> list[dict[str, Any]]:
+    search = configuration.capture.capture.search if configuration.capture.capture else None
+    measured = [c for c in search.candidates if c.measured_ns] if search else []
+    chosen = next((c.measured_ns for c in measured if c.chosen), None)
+    if len(measured) < 2 or not chosen:
+        return []
+    return [
+        {
+            "lane": label,
+            "ratio": (c.measured_ns or 0) / chosen,
+            "kind": "chosen" if c.chosen else "not chosen",
+            "colour": face.colour if c.chosen else QUIET,
+            "name": c.name[:120],
+            "time": str(duration(c.measured_ns or 0)),
+        }
+        for c in sorted(measured, key=lambda c: c.chosen)
+    ]
+
+
+def _clock_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
+    band = math.exp(BAND_SIGMAS * row.noise) if pd.notna(row.noise) else 1.0
+    return {
+        "workload": row.workload,
+        "compiler": face_of(row.compiler, faces).title,
+        "clock": row.clock,
+        "median": row.median_ns / 1e3,
+        "low": row.process_low_ns / 1e3,
+        "high": row.process_high_ns / 1e3,
+        "band_low": row.median_ns / band / 1e3,
+        "band_high": row.median_ns * band / 1e3,
+        "text": str(duration(row.median_ns)),
+        "device": row.device,
+    }
+
+
+def _clock_panel(
+    data: list[dict[str, Any]], clock: str, workloads: list[str], titles: list[str], faces: dict[str, Face]
+) -> Any:
+    colours = {face.title: face.colour for face in faces.values()}
+    scale = alt.Scale(domain=titles, range=[colours.get(title, QUIET) for title in titles])
+    base = (
+        alt.Chart(alt.NamedData(name=ROWS))
+        .transform_filter(f"datum.clock === '{clock}'")
+        .encode(
+            y=alt.Y("workload:N", sort=workloads, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
+            tooltip=["workload:N", "compiler:N", "clock:N", alt.Tooltip("text:N", title="median")],
+        )
+    )
+    own = [row for row in data if row["clock"] == clock]
+    domain = [
+        min(min(r["low"], r["band_low"]) for r in own) / 1.1,
+        max(max(r["high"], r["band_high"]) for r in own) * 1.1,
+    ]
+    axis = alt.Scale(type="log", nice=False, domain=domain)
+    legend = alt.Legend(title=None, orient="top", symbolStrokeWidth=0)
+    return alt.layer(
+        base.mark_rule(strokeWidth=7, color=BAND).encode(x=alt.X("band_low:Q", scale=axis), x2="band_high:Q"),
+        base.mark_rule(strokeWidth=2).encode(
+            x=alt.X("low:Q", scale=axis), x2="high:Q", color=alt.Color("compiler:N", scale=scale, legend=legend)
+        ),
+        base.mark_point(filled=True, size=55, opacity=1).encode(
+            x=alt.X("median:Q", scale=axis, title=MEANINGS[clock]),
+            color=alt.Color("compiler:N", scale=scale, legend=legend),
+        ),
+    ).properties(width=250, height=alt.Step(20))
+
+
+def _clock_title(rows: pd.DataFrame, present: list[str]) -> str:
+    wide = rows.pivot_table(index=["workload", "compiler", "shape"], columns="clock", values="median_ns").dropna()
+    first, last = present[0], present[-1]
+    if wide.empty:
+        return "No configuration was timed by every clock"
+    shares = wide[last] / wide[first]
+    low, high = f"{100 * shares.min():.0f}", f"{100 * shares.max():.0f}"
+    return f"Of the {first} clock's time the {last} accounts for {low} to {high} %"
+
+
+def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
+    ratio = row.median_ns_cold / row.median_ns_warm
+    variant = "" if row.variant == "default" else f" {row.variant}"
+    return {
+        "label": f"{row.workload} × {face_of(row.compiler, faces).title}{variant}",
+        "warm": row.median_ns_warm / 1e3,
+        "cold": row.median_ns_cold / 1e3,
+        "warm_text": str(duration(row.median_ns_warm)),
+        "cold_text": str(duration(row.median_ns_cold)),
+        "ratio": ratio,
+        "factor": f"{ratio:.2f}×",
+    }
+
+
+def _effort_title(data: list[dict[str, Any]], subject: str) -> str:
+    frame = pd.DataFrame(data)
+    medians = frame.groupby("variant")["median"].median()
+    costs = frame.groupby("variant")["seconds"].median()
+    best, least = str(medians.idxmin()), str(costs.idxmin())
+    if best == least:
+        return f"{subject}: searching more found nothing quicker than {best}"
+    gain, cost = medians[least] / medians[best], costs[best] / costs[least]
+    return f"{subject}: {best} is {gain:.2f}× quicker than {least} and takes {cost:.0f}× as long to compile"

@@ -1,0 +1,108 @@
+"""What the measurements page shows: every target that was timed or planned for, one after another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from tensor_assets.report import charts, measure_charts
+from tensor_assets.report.charts import Chart
+from tensor_assets.report.figures import root_of_site
+from tensor_assets.report.matrix import configuration_page, shown_clock, slug, target_title
+from tensor_assets.report.reading import Configuration
+
+if TYPE_CHECKING:
+    from tensor_assets.report.pages import PageWriter
+
+MOST_SEARCHES = 24  # lanes of one chart; the cells have the rest
+CLOCKS = measure_charts.SHOWN_CLOCKS
+
+
+class Measurements:
+    """The page's contents from one build's records."""
+
+    def __init__(self, writer: PageWriter, page: str) -> None:
+        self._writer, self._page, self._snapshot = writer, page, writer.snapshot
+
+    def targets(self) -> list[dict[str, Any]]:
+        return [self._target(target) for target in self._snapshot.targets()]
+
+    def efforts(self) -> list[dict[str, Any]]:
+        """Search effort against outcome: a chart and a table for every comparison that was run."""
+        found = []
+        for record_id, record in self._snapshot.efforts.items():
+            face = self._writer.face_of(record.key.compiler)
+            subject = f"{record.key.workload} × {face.title} on {record.key.target}"
+            self._writer.files.add_record(record_id, record, "search effort record")
+            drawn = self._drawn(measure_charts.search_effort(record, subject, face))
+            found.append({"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn})
+        return found
+
+    def searches(self) -> Markup:
+        """The chosen implementation beside what was measured and not chosen, the widest searches first."""
+        searched = sorted(
+            (c for c in self._snapshot.configurations if c.capture.capture and c.capture.capture.search),
+            key=lambda c: -len(c.capture.capture.search.candidates),  # type: ignore[union-attr]
+        )
+        named = [(self._named(c), self._writer.face(c), c) for c in searched[:MOST_SEARCHES]]
+        return self._drawn(measure_charts.candidates(named))
+
+    def sessions(self) -> list[dict[str, Any]]:
+        """How each session was made."""
+        rows = []
+        for record_id, session in self._snapshot.sessions.items():
+            self._writer.files.add_record(record_id, session, "session record")
+            rows.append({"id": record_id, "session": session})
+        order = {workload: place for place, workload in enumerate(self._snapshot.workloads())}
+        return sorted(rows, key=lambda row: (row["session"].key.target, order.get(row["session"].key.workload, 0)))
+
+    def _target(self, target: str) -> dict[str, Any]:
+        tables, faces, order = self._writer.tables, self._writer.faces, self._snapshot.workloads()
+        device, clock = target_title(self._snapshot, target), shown_clock(self._snapshot, target)
+        overview = charts.latency_overview(tables["cells"], target, clock, device, faces, order) if clock else None
+        drawn = [
+            overview,
+            charts.activities(tables["kernels"], target, device, faces, order),
+            measure_charts.clocks(tables["timings"], target, device, faces, order),
+            measure_charts.cold_and_warm(tables["timings"], target, device, faces),
+        ]
+        return {
+            "title": device,
+            "slug": slug(target),
+            "clock": clock,
+            "figures": [figure for chart in drawn if (figure := self._drawn(chart))],
+            "rows": self._rows(target),
+        }
+
+    def _rows(self, target: str) -> list[dict[str, Any]]:
+        """One row a configuration, its clocks side by side; each timing by its place in the benchmark record."""
+        rows = []
+        for workload in self._snapshot.workloads():
+            own = (c for name in self._writer.compilers() for c in self._snapshot.of_cell(workload, name))
+            for c in own:
+                if c.key.target == target and c.headline and c.benchmark:
+                    self._writer.files.add_record(c.benchmark_id, c.benchmark, "benchmark record")
+                    place = configuration_page(self._snapshot, c)
+                    rows.append({"c": c, "face": self._writer.face(c), "page": place, "at": _places(c)})
+        return rows
+
+    def _named(self, c: Configuration) -> str:
+        variant = "" if c.key.variant == "default" else f" {c.key.variant}"
+        return f"{c.key.workload} × {self._writer.face(c).title}{variant} on {c.key.target}"
+
+    def _drawn(self, chart: Chart | None) -> Markup:
+        return self._writer.figures.figure(chart, root_of_site(self._page)) if chart else Markup("")
+
+
+def _places(c: Configuration) -> dict[str, int]:
+    """Clock → place of its warm timing on random data; ``cold`` → that of the headline's clock with flushed caches."""
+    found: dict[str, int] = {}
+    for number, timing in enumerate(c.timings):
+        if timing.median_ns is None or timing.data != "random":
+            continue
+        if timing.cache == "warm":
+            found[timing.clock] = number
+        elif c.headline and timing.clock == c.headline.clock:
+            found["cold"] = number
+    return found
