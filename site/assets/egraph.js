@@ -58,8 +58,9 @@
       const node = this.nodes[index];
       const record = { op: node.op, children: this.children[node.id] || [], eclass: this.classes[node.own].id, cost: node.cost, subsumed: node.subsumed };
       this.record.textContent = `${JSON.stringify(node.id)}: ${JSON.stringify(record, null, 1).replace(/\n\s*/g, " ")}`;
+      const typing = this.columns.contains(document.activeElement);
       this.draw();
-      this.columns.scrollLeft = this.columns.scrollWidth;
+      if (typing) this.columns.children[column].querySelector(".enode.chosen")?.focus({ preventScroll: true });
     }
 
     // A class is shown if its type is asked for; what an expression reads of other types is named on its card.
@@ -127,7 +128,10 @@
       const reads = node.reads.map((each) => this.name(each)).join(", ");
       const card = make("button", { type: "button", class: `enode${chosen ? " chosen" : ""}${node.subsumed ? " subsumed" : ""}${omitted ? " omitted" : ""}`, "aria-pressed": String(chosen) },
         make("b", {}, omitted ? "⋯ left out" : node.op), make("small", {}, reads ? `(${reads})` : ""));
-      card.addEventListener("click", () => this.keeping(() => this.choose(column, index)));
+      card.addEventListener("click", () => {
+        this.keeping(() => this.choose(column, index));
+        this.columns.scrollLeft = this.columns.scrollWidth;
+      });
       return card;
     }
 
