@@ -11,7 +11,7 @@ from tensor_worker.artifacts import Capture, Edge, Node, SemanticGraph
 from tensor_assets.evidence.media import of_language
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import CaptureRecord, Key, Outcome, StageFile
-from tensor_assets_tests.adapters.luminal_bundle import module, write_bundle
+from tensor_assets_tests.adapters.luminal_bundles import module, write_bundle
 from tensor_assets_tests.report.words import PROVENANCE, sha
 
 ALTERNATIVES, NODES = 1500, 5000
