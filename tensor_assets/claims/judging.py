@@ -15,6 +15,7 @@ from tensor_assets.claims.operators import passes, unsaid
 from tensor_assets.claims.query import BadQuery, Query
 from tensor_assets.claims.showing import shown_value
 from tensor_assets.claims.versions import in_range, newest_first
+from tensor_assets.records import StageFile
 
 # Outcomes that leave something to ask: a rejected program has stages, a plan and wrong numbers.
 ANSWERING = ("ok", "rejected")
@@ -31,6 +32,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool | None = None
     why: str = ""
     shown: str = ""
+    texts: tuple[StageFile, ...] = ()  # native texts that the answer was read off
 
 
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +165,8 @@ def _observe(case: Case, query: Query, subject: Subject, library: Library) -> Ob
         return Observation(subject=subject, expected=expected, why="the record does not say", shown="nothing")
     passed = passes(case.check.operator, value, expected, case.check.tolerance)
     shown = shown_value(value, case.check.operator, expected)
-    return Observation(subject=subject, expected=expected, value=value, passed=passed, shown=shown)
+    texts = tuple(library.texts(subject, query))
+    return Observation(subject=subject, expected=expected, value=value, passed=passed, shown=shown, texts=texts)
 
 
 def _unmeasured(case: Case, silent: Sequence[Observation]) -> str:

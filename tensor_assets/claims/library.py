@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from tensor_assets.claims.documents import document_of
+from tensor_assets.claims.query import MACHINE, Query
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, EvidencePrivate
-from tensor_assets.records import EffortRecord, Evidence, Key
+from tensor_assets.records import EffortRecord, Evidence, Key, StageFile
 from tensor_assets.report.reading import Configuration, PublicStore, every_configuration
 
 
@@ -57,6 +58,15 @@ class Library:
             read = self._text if deep else _unread
             self._documents[place] = plain(document_of(configuration, efforts, read))
         return self._documents[place]
+
+    def texts(self, subject: Subject, query: Query) -> list[StageFile]:
+        """The native texts that an answer to ``query`` was read off."""
+        wanted = ({"sass"} if query.fields & MACHINE else set()) | ({"ptx"} if "ptx" in query.fields else set())
+        return [
+            file
+            for stage, file in self.configuration(subject).stage_files()
+            if stage.language in wanted or (stage.name in query.fields and "text" in query.fields)
+        ]
 
     def _text(self, evidence: Evidence) -> str | None:
         try:

@@ -13,7 +13,7 @@ from jmespath.exceptions import JMESPathError
 from tensor_assets.claims.view import Document
 
 Node = dict[str, Any]
-_DEEP = {"text", "sass", "ptx", "opcodes", "matrix_opcodes", "family"}
+MACHINE = {"sass", "opcodes", "matrix_opcodes", "family"}  # fields that are read off machine code
 _KEEPS = {"sort", "sort_by", "reverse", "to_array"}  # functions whose result is of their first argument's type
 _ITEM = {"max_by", "min_by", "max", "min"}
 
@@ -31,10 +31,13 @@ class Query:
             self._compiled = jmespath.compile(text)
         except JMESPathError as error:
             raise BadQuery(f"is not JMESPath: {' '.join(str(error).split())}") from None
-        fields: set[str] = set()
-        _type_of(self._compiled.parsed, Document, fields)
-        # Whether it asks for what stands in native text: only then are the texts read.
-        self.deep = bool(fields & _DEEP)
+        self.fields: set[str] = set()  # every name it asks for
+        _type_of(self._compiled.parsed, Document, self.fields)
+
+    @property
+    def deep(self) -> bool:
+        """Whether it asks for what stands in native text: only then are the texts read."""
+        return bool(self.fields & (MACHINE | {"text", "ptx"}))
 
     def ask(self, document: Any) -> Any:
         """The answer, as plain JSON data. Raises BadQuery if a function is given what it cannot take."""

@@ -84,6 +84,9 @@ def _tell(judged: list[Judgement]) -> None:
         else:
             line += f"  {judgement.why}" + (f"; {judgement.since}" if judgement.since else "")
         click.echo(line)
+        for nearest in judgement.nearest[:1]:
+            at = nearest.subject
+            click.echo(f"{'':<12}  nearest: {nearest.shown} ({at.compiler} {at.version} {at.variant}, {at.device})")
     counts = Counter(judgement.verdict for judgement in judged)
     click.echo(", ".join(f"{counts[verdict]} {verdict}" for verdict in ("holds", "differs", "not measured")))
 
@@ -107,6 +110,7 @@ def _observation(observation: Observation) -> dict[str, Any]:
         "seen": observation.shown,
         "expected": observation.expected,
         "passed": observation.passed,
+        "texts": {file.stage: file.text.sha256 for file in observation.texts},
     }
 
 
@@ -134,6 +138,7 @@ def _case_lines(case: CaseVerdict) -> list[str]:
             lines.append(f"  {word:<8}  {observation.shown}")
             lines.append(f"            {subject.compiler} {subject.version} on {subject.device}")
             lines += [f"            record {record}" for record in subject.records]
+            lines += [f"            {file.stage} {file.text.sha256}" for file in observation.texts]
     return lines
 
 

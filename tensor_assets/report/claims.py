@@ -18,7 +18,7 @@ from tensor_assets.claims.history import definition_of
 from tensor_assets.claims.judging import CaseVerdict, Judgement, Observation, judge
 from tensor_assets.claims.library import Library, Subject
 from tensor_assets.errors import SiteBroken
-from tensor_assets.records import ClaimRecord
+from tensor_assets.records import ClaimRecord, StageFile
 from tensor_assets.report.evidence_index import EvidenceRow
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
@@ -41,6 +41,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     expected: str
     passed: bool | None
     record: str
+    texts: tuple[StageFile, ...]  # that it was read off, put on the site
     page: str
 
 
@@ -230,6 +231,8 @@ class ClaimPages:
         subject = observation.subject
         capture = self._library.configuration(subject).capture
         self._files.add_record(subject.records[0], capture, "capture record")
+        for file in observation.texts:
+            self._files.add(file.text)
         variant = "" if subject.variant == "default" else f" {subject.variant}"
         return Seen(
             title=f"{subject.workload} × {subject.compiler}{variant}",
@@ -239,6 +242,7 @@ class ClaimPages:
             expected=_expected(observation.expected, 0),
             passed=observation.passed,
             record=subject.records[0],
+            texts=observation.texts,
             page=self._page(subject),
         )
 
