@@ -20,6 +20,7 @@ from tensor_assets.records import StageFile
 # Outcomes that leave something to ask: a rejected program has stages, a plan and wrong numbers.
 ANSWERING = ("ok", "rejected")
 
+DEFAULT = "default"
 State = Literal["holds", "differs", "not measured"]
 
 
@@ -191,6 +192,7 @@ def _distance(case: Case) -> Callable[[Subject], tuple[Any, ...]]:
         kind = 2 if subject.device == "cpu" else 1 if subject.device.startswith("sm_") else 0
         return (
             not fnmatchcase(subject.variant, case.variant),
+            subject.variant != DEFAULT,  # what breaks the contract on purpose comes last
             subject.shape != case.shape,
             not case.on_device(subject.device),
             kind,

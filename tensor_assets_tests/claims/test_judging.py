@@ -145,3 +145,13 @@ plain = st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inn
 def test_an_answer_without_null_is_never_open(seen: object, expected: object) -> None:
     if "None" not in repr(seen):
         assert not unsaid(seen, expected)
+
+
+def test_the_nearest_is_of_the_default_variant_and_of_a_device_of_the_kind(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, variant="addmm", grid=(1, 1, 1))
+    put(store, target="cpu", grid=(2, 2, 2))
+    put(store, target="sm_90", grid=(3, 3, 3))
+    put(store, target="NVIDIA H200", grid=(4, 4, 4))
+    (nearest,) = judged(store, claim(variant="tuned", device="NVIDIA H100*")).nearest
+    assert nearest.value == [[4, 4, 4]]
