@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup, escape
 from tensor_worker.artifacts import Plan
 
-from tensor_assets.records import Admission, Record, Verdict
+from tensor_assets.records import Admission, Record, Timing, Verdict
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import configuration_page, slug, target_title, workload_page
@@ -61,10 +61,22 @@ def cell_context(
         if capture.plan
         else [],
         "process_range": process_range,
+        "medians_of": medians_of,
+        "opcodes_at": opcodes_at,
         "records": _records(snapshot, configuration, files),
         "session": snapshot.sessions.get(configuration.benchmark.session) if configuration.benchmark else None,
         "limits": _limits(snapshot, configuration),
     }
+
+
+def medians_of(timing: Timing, at: str) -> list[str]:
+    """JSON pointers of the process medians of the timing at ``at``."""
+    return [f"{at}/series/{number}/median_ns" for number in range(len(timing.series))]
+
+
+def opcodes_at(kernel: str, opcode: str) -> str:
+    """JSON pointer of an opcode's count in a profile record."""
+    return "/opcodes/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in (kernel, opcode))
 
 
 def fusion_map(plan: Plan, ops: list[str]) -> list[tuple[str, list[str]]]:

@@ -180,6 +180,7 @@ def _overview_rows(rows: pd.DataFrame, faces: dict[str, Face]) -> tuple[str, lis
             "high": row.process_high_ns / scale,
             "text": str(duration(row.median_ns)),
             "noise": percent(row.noise) if pd.notna(row.noise) else "not known",
+            "allocation": row.allocation,
         }
         for row in _rows(rows)
     ]
@@ -271,6 +272,7 @@ def _latency_rows(rows: pd.DataFrame, scale: float, faces: dict[str, Face]) -> l
                 "range": f"{duration(row.process_low_ns)} – {duration(row.process_high_ns)}",
                 "noise": percent(row.noise) if pd.notna(row.noise) else "not known",
                 "n": f"{row.processes} processes, {row.samples} blocks",
+                "allocation": row.allocation,
             }
         )
     return data

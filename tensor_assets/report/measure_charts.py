@@ -182,7 +182,7 @@ def _clock_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
         "band_low": row.median_ns / band / 1e3,
         "band_high": row.median_ns * band / 1e3,
         "text": str(duration(row.median_ns)),
-        "device": row.device,
+        "allocation": row.allocation,
     }
 
 
@@ -238,6 +238,7 @@ def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
         "warm_text": str(duration(row.median_ns_warm)),
         "cold_text": str(duration(row.median_ns_cold)),
         "ratio": ratio,
+        "allocation": row.allocation,
         "factor": f"{ratio:.2f}×",
     }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tensor_assets.errors import SiteBroken, StoreUnwritable
 from tensor_assets.report.links import broken_links
+from tensor_assets.report.said_rightly import wrong_sayings
 from tensor_assets.settings import ROOT
 
 SITE = ROOT / "site"
@@ -22,7 +23,8 @@ def build_site(pages_dir: Path, site_dir: Path, *, source: Path = SITE) -> Path:
     """Build ``pages_dir`` into ``site_dir`` and return its index page.
 
     A reader of ``site_dir`` sees the old site or the new one, never a half of either. Raises SiteBroken if the strict
-    build fails or an address leads nowhere, StoreUnwritable if the folder cannot be written; the old site then stays.
+    build fails, an address leads nowhere or a page says what its records do not bear (``said_rightly``), and
+    StoreUnwritable if the folder cannot be written; the old site then stays.
     """
     try:
         site_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +66,7 @@ def _mkdocs(pages: Path, built: Path, source: Path) -> None:
 
 
 def _require_whole(built: Path) -> None:
-    problems = broken_links(built)
+    problems = broken_links(built) + wrong_sayings(built)
     if problems:
         more = f" (and {len(problems) - 5} more)" if len(problems) > 5 else ""
         raise SiteBroken("; ".join(problems[:5]) + more)
