@@ -251,15 +251,15 @@ class Deployment:
             found = self.ask(STATE, id=backfill)["partitionBackfillOrError"]["status"]
             return found if found.startswith("COMPLETED") or found in ("FAILED", "CANCELED") else ""
 
-        return self.wait_for(state, f"the end of backfill {backfill}", patience)
+        return self.wait_for(state, f"the end of backfill {backfill}", patience, every=1.0)
 
-    def wait_for(self, condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+    def wait_for(self, condition: Callable[[], Any], what: str, patience: float = PATIENCE, every: float = 0.2) -> Any:
         end = time.monotonic() + patience
         while time.monotonic() < end:
             with contextlib.suppress(OSError):
                 if found := condition():
                     return found
-            time.sleep(0.1)
+            time.sleep(every)
         logs = "\n".join(path.read_text()[-1500:] for path in sorted(self.folder.glob("*.log")))
         raise AssertionError(f"{what} did not come in {patience:.0f} s\n{logs}")
 

@@ -86,17 +86,19 @@ def cell_tags(cell: str) -> dict[str, str]:
 
 def backfill(deployment: Deployment, compilers: int) -> None:
     cells = [f"noop_{number}|{workload}" for workload in deployment.workloads for number in range(compilers)]
-    began, spent = time.monotonic(), processor_seconds(deployment)
+    began, before = time.monotonic(), processor_seconds(deployment)
     with Memory(deployment) as memory:
         made = deployment.backfill(cells)
         state = deployment.backfill_ended(made, patience=36_000)
-    wall, spent = time.monotonic() - began, processor_seconds(deployment) - spent
+    wall, after = time.monotonic() - began, processor_seconds(deployment)
+    spent = {name: (after[name] - before[name]) / len(cells) for name in after}
     runs = sorted(deployment.runs_of(made), key=lambda run: run["startTime"])
     failed = [run["runId"] for run in runs if run["status"] != "SUCCESS"]
     gaps = idle(runs)
     print(f"backfill of {len(deployment.workloads)} workloads × {compilers} compilers: {state}")
     print(f"  {len(runs)} runs, {len(failed)} failed, load {os.getloadavg()[0]:.1f}")
-    print(f"  wall {wall:,.1f} s, {wall / len(cells):.2f} s a cell; processor {spent / len(cells):.2f} s a cell")
+    print(f"  wall {wall:,.1f} s, {wall / len(cells):.2f} s a cell; processor {sum(spent.values()):.2f} s a cell:")
+    print("   ", ", ".join(f"{name} {seconds:.2f}" for name, seconds in spent.items()))
     print(f"  no run of the session on the GPU: median {statistics.median(gaps):.2f} s, longest {max(gaps):.2f} s")
     print(f"  memory of daemon, servers and runs: {memory.least / 1e6:,.0f} to {memory.most / 1e6:,.0f} MB")
 
@@ -110,23 +112,23 @@ def idle(runs: Sequence[dict[str, Any]]) -> list[float]:
     return gaps
 
 
-def family(deployment: Deployment) -> list[psutil.Process]:
-    """Every process of the deployment."""
-    found = []
-    for process in deployment.processes.values():
-        with suppress(psutil.NoSuchProcess):
-            root = psutil.Process(process.pid)
-            found += [root, *root.children(recursive=True)]
-    return found
+def family(pid: int) -> list[psutil.Process]:
+    """The process and all below it."""
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
-def processor_seconds(deployment: Deployment) -> float:
-    """Used so far by the deployment, what has ended included."""
-    total = 0.0
-    for process in family(deployment):
-        with suppress(psutil.NoSuchProcess):
-            total += sum(process.cpu_times()[:4])
-    return total
+def processor_seconds(deployment: Deployment) -> dict[str, float]:
+    """Used so far, what has ended included: by the runs with their workers, and by each process of the deployment."""
+    used = dict.fromkeys(("runs", *deployment.processes), 0.0)
+    for name, process in deployment.processes.items():
+        for member in family(process.pid):
+            with suppress(psutil.NoSuchProcess):
+                used[name if member.pid == process.pid else "runs"] += sum(member.cpu_times()[:4])
+    return used
 
 
 class Memory:
@@ -152,7 +154,7 @@ class Memory:
 
     def _now(self) -> int:
         total = 0
-        for process in family(self._deployment):
+        for process in (one for root in self._deployment.processes.values() for one in family(root.pid)):
             with suppress(psutil.NoSuchProcess):
                 total += process.memory_full_info().pss
         return total
