@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tensor_assets.campaign.reproducing import run_script
+from tensor_assets.campaign.options import Options
+from tensor_assets.campaign.reproducing import reproduce, run_script
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.repro.case import compare
 from tensor_assets.repro.cases import known_of
@@ -32,11 +33,18 @@ def space(tmp_path: Path) -> Workspace:
     return space
 
 
-@pytest.mark.parametrize("compiler", ["tinygrad", "eager"])
-def test_a_right_cell_exits_with_0_in_its_compilers_environment(space: Workspace, compiler: str) -> None:
-    one = case(space, "weight_view", compiler, shape="matrix_inspect")
+def test_a_right_cell_exits_with_0_in_its_compilers_environment(space: Workspace) -> None:
+    one = case(space, "weight_view", "eager", shape="matrix_inspect")
     environment = environment_of(space, one.adapter)
     assert run_script(space, one, environment, "script.py", write_script(one)) == 0
+
+
+def test_a_cell_is_captured_written_run_and_filed(space: Workspace) -> None:
+    made = reproduce(space, "weight_view", "tinygrad", Options(target="cpu", shape="matrix_inspect"))
+    record = made.stored.record
+    assert (made.capture.outcome.status, record.exit_code, record.confirmed, record.trials) == ("ok", 0, True, 0)
+    assert space.store.read(record.script).decode() == made.text
+    assert record.capture in record.provenance.parents
 
 
 def test_inductors_addmm_is_reduced_and_reproduced(space: Workspace, tmp_path: Path) -> None:
