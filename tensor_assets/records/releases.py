@@ -52,7 +52,8 @@ class SpeedChange(Struct, frozen=True, kw_only=True):
     clock: Clock
     cache: Cache
     data: str
-    verdict: Literal["faster", "slower", "same", "uncertain", "insufficient", "noise"]  # noise: the code is the same
+    # Where the code is the same: "noise"; by the host's clock "runtime", since it reads what is around the code too.
+    verdict: Literal["faster", "slower", "same", "uncertain", "insufficient", "noise", "runtime"]
     comparison: Comparison | None = None
     noise: float | None = None  # A/A: standard deviation of log process medians in this session
     old_ns: float | None = None
@@ -72,7 +73,7 @@ class CellChange(Struct, frozen=True, kw_only=True):
     new_status: Status
     code: Literal["same", "text", "changed", "unknown"]  # text: stages read differently, the selected code is the same
     numbers: Literal["same", "broken", "mended", "changed", "not judged"]
-    speed: Literal["faster", "slower", "same", "uncertain", "noise", "not timed"]
+    speed: Literal["faster", "slower", "same", "uncertain", "noise", "runtime", "not timed"]
     stages: tuple[StageChange, ...] = ()
     launches: tuple[LaunchChange, ...] = ()
     speeds: tuple[SpeedChange, ...] = ()

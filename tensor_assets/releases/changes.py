@@ -86,7 +86,7 @@ def _said(cells: Sequence[CellChange]) -> list[str]:
     """What happened in how many configurations; what did not occur, or is not known, is left out."""
     counts = counts_of(cells)
     words = {
-        "mended": "works in {} where the one before did not",
+        "mended": "works in {} where the one before does not",
         "code changed": "other code in {}",
         "code text": "other text above the same code in {}",
         "code same": "the same code in {}",
@@ -95,8 +95,8 @@ def _said(cells: Sequence[CellChange]) -> list[str]:
         "numbers changed": "other numbers in {}",
         "speed slower": "slower in {}",
         "speed faster": "faster in {}",
+        "speed runtime": "another time around the same code in {}",
         "speed uncertain": "a speed that is not decided in {}",
     }
-    of = f" of {len(cells)}"
-    said = [text.format(counts[word]) for word, text in words.items() if counts.get(word)]
-    return [said[0] + of, *said[1:]] if said else []
+    of = len(cells)
+    return [text.format(f"{counts[word]} of {of}") for word, text in words.items() if counts.get(word)]

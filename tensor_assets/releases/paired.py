@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -79,10 +79,16 @@ def speed_changes(session: Stored[SessionRecord], pair: Pair) -> tuple[SpeedChan
 
 
 def judged(speed: SpeedChange, comparison: Comparison | None, code: Code) -> SpeedChange:
-    """With the verdict of ``comparison``; where the code is the same, whatever differs is noise and no finding."""
+    """With the verdict of ``comparison``; where the code is the same, whatever differs is no finding about it.
+
+    By a clock on the device that is noise. The host's clock also reads the runtime around the code, which a release
+    may well have changed: then it is called so. Neither is ever an alert.
+    """
     verdict = comparison.verdict if comparison else "insufficient"
-    noise = code in ("same", "text") and verdict in ("faster", "slower")
-    return msgspec.structs.replace(speed, comparison=comparison, verdict="noise" if noise else verdict)
+    if code in ("same", "text") and verdict in ("faster", "slower"):
+        outside: Literal["runtime", "noise"] = "runtime" if speed.clock == "host" else "noise"
+        return msgspec.structs.replace(speed, comparison=comparison, verdict=outside)
+    return msgspec.structs.replace(speed, comparison=comparison, verdict=verdict)
 
 
 def headline(speeds: Sequence[SpeedChange]) -> SpeedChange | None:

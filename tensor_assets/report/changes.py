@@ -68,7 +68,7 @@ class ChangesPages:
         news = [(face_of(r.key.compiler, self._faces), r) for _, r in self._store.records(ReleaseRecord)]
         return {
             "told": self.told,
-            "latest": self.told[:LATEST],
+            "latest": list({(one.face.name, one.release): one for one in reversed(self.told)}.values())[::-1][:LATEST],
             "news": sorted(news, key=lambda pair: pair[0].title.casefold()),
             "title_of": release_title,
             "decided": {(one.changes.key.compiler, one.release): one.changes.decision for one in reversed(self.told)},

@@ -15,8 +15,10 @@ from tensor_assets.report.quantities import duration, percent, significant
 MOST_LINES = 400
 # How an axis of the joint verdict looks: bad, worth a look, good, or nothing to see.
 MOODS = {
-    "broken": "bad", "slower": "bad", "changed": "look", "uncertain": "look", "faster": "good", "mended": "good",
-}  # fmt: skip
+    **dict.fromkeys(("broken", "slower"), "bad"),
+    **dict.fromkeys(("changed", "uncertain", "runtime"), "look"),
+    **dict.fromkeys(("faster", "mended"), "good"),
+}
 
 ReadText = Callable[[Evidence], str]  # of evidence that may be shown; else a sentence that says why not
 
