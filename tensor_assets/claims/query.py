@@ -29,10 +29,12 @@ class Query:
         self.text = text
         try:
             self._compiled = jmespath.compile(text)
+            self.fields: set[str] = set()  # every name it asks for
+            _type_of(self._compiled.parsed, Document, self.fields)
         except JMESPathError as error:
             raise BadQuery(f"is not JMESPath: {' '.join(str(error).split())}") from None
-        self.fields: set[str] = set()  # every name it asks for
-        _type_of(self._compiled.parsed, Document, self.fields)
+        except RecursionError:
+            raise BadQuery("is nested too deep to be read") from None
 
     @property
     def deep(self) -> bool:
@@ -43,7 +45,7 @@ class Query:
         """The answer, as plain JSON data. Raises BadQuery if a function is given what it cannot take."""
         try:
             return self._compiled.search(document)
-        except JMESPathError as error:
+        except (JMESPathError, TypeError, ValueError) as error:  # it checks most of what functions and slices take
             raise BadQuery(f"cannot be answered: {' '.join(str(error).split())}") from None
 
 

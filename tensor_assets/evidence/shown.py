@@ -28,6 +28,7 @@ _NANOSECONDS = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _THOUSANDS = tuple(10.0**power for power in range(-12, 13, 3))  # a column's head may hold the unit
 _LISTING = re.compile(r"<pre\b[^>]*>(?!<code data-excerpt).*?</pre>", re.DOTALL)
 _HASH = re.compile(r"[0-9a-f]{64}")
+_PLACE = re.compile(r"[0-9]{1,9}")
 
 # What may be made of several values; the name stands in ``data-of``.
 MADE: dict[str, Callable[[list[Any]], float]] = {
@@ -61,7 +62,7 @@ def false_statements(site: Path) -> Iterator[tuple[str, str, str]]:
     """Page, what it shows, and why its record does not say so."""
     checker = _Checker(site / "evidence")
     for path in sorted(site.rglob("*.html")):
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8", errors="replace")
         if "data-evidence" not in text and "data-excerpt" not in text:
             continue
         parser = _Statements()
@@ -86,7 +87,7 @@ def pointed(value: Any, pointer: str) -> Any:
         part = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, list | dict) and part == "#":
             value = len(value)
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and _PLACE.fullmatch(part) and int(part) < len(value):
             value = value[int(part)]
         elif isinstance(value, dict) and part in value:
             value = value[part]
@@ -96,7 +97,7 @@ def pointed(value: Any, pointer: str) -> Any:
 
 
 def made(of: str, values: list[Any]) -> float:
-    """What ``of`` makes of several values; without it, of the one there is."""
+    """What ``of`` makes of several values; without it, of the one there is. Raises ArithmeticError, LookupError."""
     return float(MADE[of](values)) if of else float(values[0])
 
 
@@ -106,7 +107,10 @@ def shows(text: str, value: float) -> bool:
     if match is None:
         return False
     digits = float(re.sub(r"[,\u202f\u00a0 ]", "", match[1]).replace("−", "-"))
-    half = 0.5000001 * 10.0 ** (int(match[3] or 0) - len(match[2] or ""))
+    try:
+        half = 0.5000001 * 10.0 ** (int(match[3] or 0) - len(match[2] or ""))
+    except (OverflowError, ValueError):  # an exponent that no float has
+        return False
     if digits == 0:
         return abs(value) < 0.0005  # anything is 0 in a unit large enough
     return any(abs(digits - value / scale) <= half for scale in _scales(match[4]))
@@ -163,7 +167,10 @@ class _Checker:
 
     def _record(self, record_id: str) -> Any:
         data = self._file(record_id, ".json")
-        return None if data is None else msgspec.json.decode(data)
+        try:
+            return None if data is None else msgspec.json.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
 
     def _text(self, sha256: str) -> list[str] | None:
         if sha256 not in self._lines:
@@ -191,7 +198,10 @@ def _number_problem(said: Said, values: list[Any]) -> str:
         return f"{said.of[:20]!r} is nothing that can be made of numbers"
     if not said.of and len(values) > 1:
         return "names several values and not what is made of them"
-    value = made(said.of, values)
+    try:
+        value = made(said.of, values)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        return f"nothing can be made of its values: {error}"
     try:
         if not math.isclose(float(said.value), value, rel_tol=1e-12):
             return f"the page says {said.value}, its record {value:g}"
@@ -228,7 +238,7 @@ class _Statements(HTMLParser):
             self._excerpt = found["data-excerpt"] or ""
         elif found.get("data-line") and self._excerpt:
             number = found["data-line"] or ""
-            self._line, self._depth = (int(number) if number.isdigit() else 0, []), 0
+            self._line, self._depth = (int(number) if _PLACE.fullmatch(number) else 0, []), 0
 
     def handle_data(self, data: str) -> None:
         for _, text in self._data:

@@ -45,6 +45,7 @@ def test_what_the_view_has_can_be_asked(text: str) -> None:
         ("kernels[", "is not JMESPath"),
         ("", "is not JMESPath"),
         ("no_such_function(kernels)[", "is not JMESPath"),
+        ("(" * 5000 + "compiler" + ")" * 5000, "is nested too deep"),
     ],
 )
 def test_what_the_view_has_not_is_told_with_what_it_has(text: str, said: str) -> None:
@@ -60,6 +61,7 @@ def test_native_text_is_read_only_for_queries_that_ask_for_it() -> None:
     assert Query("kernels[?contains(ptx, 'mma')].name").deep
 
 
-def test_a_function_given_the_wrong_thing_is_told() -> None:
+@pytest.mark.parametrize("text", ["abs(workload)", "contains(workload, `5`)", "notes[::0]"])
+def test_a_function_or_slice_given_the_wrong_thing_is_told(text: str) -> None:
     with pytest.raises(BadQuery, match="cannot be answered"):
-        Query("abs(workload)").ask({"workload": "bias"})
+        Query(text).ask({"workload": "bias", "notes": ["one"]})

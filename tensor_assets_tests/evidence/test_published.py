@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def edit(old: str, new: str):
         page = site / "cells" / "tvm.html"
         text = page.read_text(encoding="utf-8")
         assert old in text
-        page.write_text(text.replace(old, new), encoding="utf-8")
+        record = next(path.stem for path in (site / "evidence").glob("*.json") if path.name != "seal.json")
+        page.write_text(text.replace(old, new.replace("RECORD", record)), encoding="utf-8")
 
     return attack
 
@@ -85,6 +87,38 @@ EDITS = {
     "a record, the value and the text": edit_record_and_page,
     "a stage's text": edit_text,
 }
+
+
+HOSTILE = {
+    "a number that no float is": edit(">5.52&nbsp;µs<", ">1e999<"),
+    "an exponent of five thousand digits": edit(">5.52&nbsp;µs<", f">1e{'9' * 5000}<"),
+    "a ratio of one value": edit('/median_ns">5.52', '/median_ns" data-of="ratio">5.52'),
+    "a ratio to nothing": edit(
+        'series/0/drift">0 %', 'series/0/samples RECORD#/timings/0/series/0/drift" data-of="ratio">0 %'
+    ),
+    "a place that is no number": edit("/timings/0/median_ns", "/timings/²/median_ns"),
+    "a place of five thousand digits": edit("/timings/0/median_ns", f"/timings/{'9' * 5000}/median_ns"),
+    "a line that is no number": edit("<p>", f'<p><code data-excerpt="{"0" * 64}"><i data-line="²">x</i></code>'),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_page_is_a_finding_and_no_crash(site: Path, what: str) -> None:
+    HOSTILE[what](site)
+    seal_site(site, root="r" * 64)
+    assert {(finding.kind, finding.path) for finding in verify_site(site).findings} == {
+        ("inconsistent", "cells/tvm.html")
+    }
+
+
+def test_a_record_that_is_no_json_and_a_page_that_is_no_text_are_findings(site: Path) -> None:
+    page, content = site / "cells" / "tvm.html", b"[" * 100_000
+    name = hashlib.sha256(content).hexdigest()
+    (site / "evidence" / f"{name}.json").write_bytes(content)
+    told = f'<data value="1" data-evidence="{name}#/x">1</data>'
+    page.write_bytes(b"\xff" + page.read_bytes() + told.encode())
+    seal_site(site, root="r" * 64)
+    assert ["is not on the site" in finding.message for finding in verify_site(site).findings] == [True]
 
 
 @pytest.mark.parametrize("what", EDITS)
