@@ -11,10 +11,15 @@ import pytest
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.history.alerts import file_alerts
-from tensor_assets.records import AlertRecord
-from tensor_assets.report.pages import write_pages
+from tensor_assets.records import AlertRecord, ChangesRecord, Key, Outcome, Provenance
+from tensor_assets.report.feeds import name_of
+from tensor_assets.report.figures import Figures
+from tensor_assets.report.history import HistoryPages
+from tensor_assets.report.pages import SITE, write_pages
+from tensor_assets.report.public import PublicFiles
+from tensor_assets.report.rendering import Renderer
 from tensor_assets.report.site import build_site
-from tensor_assets_tests.history.nights import empty_store, logs, put_capture, put_nights
+from tensor_assets_tests.history.nights import empty_store, logs, night, put_capture, put_nights
 
 
 class Site(NamedTuple):
@@ -74,3 +79,28 @@ def test_every_alert_is_listed_with_its_evidence_and_is_in_both_feeds(site: Site
 def test_the_drawing_tells_what_it_shows_without_being_seen(site: Site) -> None:
     page = site.text("history/weight_view/tinygrad.html")
     assert "another driver: 2026-03-02 to 2026-03-31" in page
+
+
+def test_a_release_that_was_decided_is_in_the_feed_where_the_site_tells_of_it(tmp_path: Path) -> None:
+    store = empty_store(tmp_path)
+    told = ChangesRecord(
+        key=Key(compiler="tinygrad"),
+        outcome=Outcome(status="ok"),
+        provenance=Provenance(created=night(3)),
+        previous={"tinygrad": "1.0"},
+        release={"tinygrad": "1.1"},
+        decision="held",
+        headline="tinygrad 1.1 is held: 1 cell crashes & burns",
+        counts={},
+        alert=True,
+        trial="",
+        decided=night(3),
+    )
+    record_id = store.put(told)
+    public, files = PublicView(store), PublicFiles(PublicView(store), tmp_path)
+    pages = HistoryPages(public, {}, files, Figures(tmp_path, None), Renderer(SITE, files))
+    pages.write_feeds(tmp_path, "", "changes.html")
+    (found,) = feedparser.parse((tmp_path / "feed.atom").read_bytes()).entries
+    assert (found.id, found.title, found.link) == (name_of(record_id), told.headline, "changes.html")
+    pages.write_feeds(tmp_path, "")
+    assert not feedparser.parse((tmp_path / "feed.atom").read_bytes()).entries
