@@ -97,7 +97,7 @@ class GpuLease:
         with self._gate():
             now = self._state()
             if now.session is not None and now.session.run == run and not now.holders:
-                self._file.unlink(missing_ok=True)
+                self._void()
 
     @contextmanager
     def held(self, session: str, run: str, purpose: str, tell: Callable[[str], None] = announce) -> Iterator[None]:
@@ -127,9 +127,16 @@ class GpuLease:
             return None
 
     def _tidy(self) -> None:
+        """Whoever gives up waiting leaves another session's reservation alone."""
         with self._gate():
-            if not self._is_held():
-                self._file.unlink(missing_ok=True)
+            if not self._is_held() and self._state().session is None:
+                self._void()
+
+    def _void(self) -> None:
+        try:
+            self._file.unlink(missing_ok=True)
+        except PermissionError:  # another user's, in a folder where only owners remove files
+            _overwrite(self._file, b"")
 
     def _readable(self) -> Leased:
         now = self._state()
@@ -175,9 +182,20 @@ class GpuLease:
         try:
             draft.write_bytes(msgspec.json.encode(content))
             draft.chmod(0o666)
-            draft.replace(self._file)
+            try:
+                draft.replace(self._file)
+            except PermissionError:  # what another user's killed run left, in a folder where only owners replace files
+                _overwrite(self._file, draft.read_bytes())
+                draft.unlink()
         except OSError as error:
             draft.unlink(missing_ok=True)
             raise StoreUnwritable(
                 f"lease file {self._file}: {error.strerror}; name another folder in TENSOR_ASSETS_LEASE"
             ) from None
+
+
+def _overwrite(file: Path, content: bytes) -> None:
+    """In place: any user may write the file, and the kernel refuses to open it for creation."""
+    with file.open("r+b") as opened:
+        opened.truncate()
+        opened.write(content)

@@ -5,6 +5,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -85,6 +86,47 @@ def test_a_reservation_keeps_it_for_its_session_until_it_lapses(tmp_path):
     lease.release("3")
     assert lease.reserve("tuesday", "2", seconds=0.0)
     assert lease.state().free
+
+
+def test_whoever_gives_up_waiting_takes_no_reservation_away(tmp_path):
+    lease = GpuLease("GPU-1", tmp_path)
+    lease.reserve("monday", "1")
+
+    def cancelled(line):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), lease.held("tuesday", "2", "run 2", cancelled):
+        pytest.fail("monday has it")
+    assert lease.state().session.name == "monday"
+    assert not lease.reserve("wednesday", "3")
+
+
+def test_what_another_users_killed_run_left_stops_nobody(tmp_path, monkeypatch):
+    """In a sticky folder only a file's owner may replace or remove it; its content is everybody's."""
+    lease = GpuLease("GPU-1", tmp_path)
+    assert lease.reserve("monday", "1", seconds=0.0)
+    theirs = lease.folder / "session.json"
+    before = theirs.stat().st_ino
+    replace, unlink = Path.replace, Path.unlink
+
+    def refused(do):
+        def only_owners(path, *rest, **more):
+            if theirs in (path, *rest):
+                raise PermissionError(1, "Operation not permitted")
+            return do(path, *rest, **more)
+
+        return only_owners
+
+    monkeypatch.setattr(Path, "replace", refused(replace))
+    monkeypatch.setattr(Path, "unlink", refused(unlink))
+    with lease.held("tuesday", "2", "run 2", pytest.fail):
+        assert lease.state().session.name == "tuesday"
+    assert lease.state().free
+    assert lease.reserve("wednesday", "3")
+    lease.release("3")
+    assert lease.state().free
+    assert theirs.stat().st_ino == before
+    assert not list(lease.folder.glob("*.new"))
 
 
 def test_a_reservation_does_not_survive_a_restart(tmp_path, monkeypatch):
