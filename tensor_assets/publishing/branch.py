@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tensor_assets.errors import SettingsError, StoreUnwritable
 from tensor_assets.evidence.published import LISTING, SEAL, VERSIONS
+from tensor_assets.publishing.address import without_credentials
 from tensor_assets.publishing.listing import LEADS_THERE
 from tensor_assets.publishing.planning import Holding, Plan
 from tensor_assets.publishing.reading import encoded, read_hashes, read_publication
@@ -25,7 +26,7 @@ class BranchTarget:
     """``repository`` is whatever git can fetch from and push to."""
 
     def __init__(self, repository: str, branch: str) -> None:
-        self.branch, self.name = branch, f"git+{repository}#{branch}"
+        self.branch, self.name = branch, without_credentials(f"git+{repository}#{branch}")
         here = Path(repository)
         self.repository = str(here.absolute()) if here.exists() else repository
         if _run(["check-ref-format", f"refs/heads/{branch}"], check=False).returncode:
@@ -128,7 +129,9 @@ class _Git:
         done = _run(list(arguments), self._folder, stdin=stdin, check=False)
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
-            raise StoreUnwritable(f"{self._name}: git {arguments[0]}: {said[0]}; nothing was published")
+            raise StoreUnwritable(
+                f"{self._name}: git {arguments[0]}: {without_credentials(said[0])}; nothing was published"
+            )
         return done.stdout
 
 

@@ -19,6 +19,7 @@ from upath import UPath
 from tensor_assets.errors import SettingsError, StoreUnwritable
 from tensor_assets.evidence.published import LISTING, SEAL, VERSIONS
 from tensor_assets.evidence.remote import ATOMIC
+from tensor_assets.publishing.address import without_credentials
 from tensor_assets.publishing.listing import LEADS_THERE
 from tensor_assets.publishing.planning import Holding, Plan
 from tensor_assets.publishing.reading import encoded, read_hashes, read_publication
@@ -29,14 +30,14 @@ class BucketTarget:
     """Files are sent under their own names, from which an object store tells a page from a picture."""
 
     def __init__(self, url: str) -> None:
-        self.name = url
+        self.name = without_credentials(url)
         try:
             root = UPath(url)
             self._fs: Any = root.fs
         except (ImportError, ValueError) as error:
-            raise SettingsError(f"--to {url!r}: {error}") from None
+            raise SettingsError(f"--to {self.name!r}: {_reason(error)}") from None
         except Exception as error:  # every library below fsspec has exceptions of its own
-            raise StoreUnwritable(f"{url} cannot be reached: {_reason(error)}") from None
+            raise StoreUnwritable(f"{self.name} cannot be reached: {_reason(error)}") from None
         self._root = str(root.path).rstrip("/")
         self._atomic = root.protocol in ATOMIC
 
@@ -121,4 +122,4 @@ def _written(folder: Path, files: Mapping[str, bytes]) -> dict[str, Path]:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    return without_credentials(str(error).splitlines()[0]) if str(error) else type(error).__name__

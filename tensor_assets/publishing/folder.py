@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Set
 from pathlib import Path
 
 from tensor_assets.errors import SettingsError, StoreUnwritable
@@ -18,7 +19,7 @@ from tensor_assets.report.site import swap
 
 class FolderTarget:
     def __init__(self, folder: Path) -> None:
-        self.folder, self.name = folder.absolute(), str(folder)
+        self.folder, self.name = folder.resolve(), str(folder)  # a link to the place stays one
 
     def holding(self) -> Holding:
         if self.folder.exists() and not self.folder.is_dir():
@@ -61,10 +62,28 @@ class FolderTarget:
                 _copy(site.folder / change.path, made / change.path)
         (made / LISTING).write_text(listing, encoding="utf-8")
         (made / PUBLICATION).write_bytes(encoded(plan.publication))
+        if self.folder.is_dir():
+            _keep_rest(self.folder, made, leaving)
 
 
 def _files(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def _keep_rest(folder: Path, made: Path, leaving: Set[str]) -> None:
+    """The folder's own mode; and what is no file and somebody else's too: links, and empty folders, without which a
+    git checkout is none."""
+    shutil.copymode(folder, made)
+    for path in sorted(folder.rglob("*")):
+        relative = path.relative_to(folder)
+        there = made / relative
+        if os.path.lexists(there) or relative.as_posix() in leaving:
+            continue
+        if path.is_symlink():
+            there.parent.mkdir(parents=True, exist_ok=True)
+            there.symlink_to(path.readlink())
+        elif path.is_dir() and not any(path.iterdir()):
+            there.mkdir(parents=True)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -26,6 +26,8 @@ from tensor_assets.records import Evidence
 THIRD_PARTY = "assets/"
 # Whatever else a site would hold was put there by hand.
 TEXTS = frozenset({".html", ".txt", ".js", ".json", ".css", ".csv", ".svg", ".xml", ".atom", ".map", ".md", ".cff"})
+# An address of the public web has folders, and may have an account's name in it.
+_IN_ADDRESSES = {"secret", "host", "home", "address"}
 BINARIES = frozenset({".png", ".parquet", ".gz", ".woff2", ".ico"})
 
 
@@ -83,30 +85,30 @@ def _found(path: str, text: str, identity: Identity) -> set[str]:
     if path.startswith(THIRD_PARTY):
         words = {"user": identity.users, "host": identity.hosts, "home": identity.homes, "secret": identity.secrets}
         return {kind for kind, named in words.items() if any(word in text for word in named)}
-    read = _as_read(text) if path.endswith(".html") else unescape(text)
-    return set(redact(read, identity)[1])
-
-
-def _as_read(text: str) -> str:
+    if not path.endswith(".html"):
+        return set(redact(unescape(text), identity)[1])
     page = _Page()
     page.feed(text)
-    return "\n".join(page.parts)
+    page.close()
+    read, led = ("\n".join(found) for found in (page.parts, page.addresses))
+    return set(redact(read, identity)[1]) | (_IN_ADDRESSES & redact(led, identity)[1].keys())
 
 
 class _Page(HTMLParser):
     """What a page says: its text and inline data, and attributes that are read or travel with it; no drawing's outline
-    and no address that leads through a record."""
+    and no address that leads through a record. Apart from it, the ``addresses`` that it leads to or loads."""
 
     def __init__(self) -> None:
         super().__init__()
         self.parts: list[str] = []
+        self.addresses: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for name, value in attrs:
             if value and (name in ("title", "alt", "content", "aria-label", "value") or name.startswith("data-")):
                 self.parts.append(value.partition("#/")[0] if name == "data-evidence" else value)
-            elif value and name in ("href", "src") and value.startswith("file:"):
-                self.parts.append(value)
+            elif value and name in ("href", "src", "action", "srcset", "poster"):
+                (self.parts if value.startswith(("file:", "mailto:")) else self.addresses).append(value)
 
     def handle_data(self, data: str) -> None:
         self.parts.append(data)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tensor_assets.errors import SettingsError
+from tensor_assets.publishing.address import without_credentials
 from tensor_assets.publishing.planning import Holding, Plan
 from tensor_assets.publishing.versions import Site
 
@@ -32,7 +33,7 @@ def open_target(spelled: str) -> Target:
         repository, _, branch = spelled.removeprefix(GIT).rpartition("#")
         if not repository or not branch:
             raise SettingsError(
-                f"--to {spelled!r}: a git target is git+REPOSITORY#BRANCH, e.g. git+../site.git#gh-pages"
+                f"--to {without_credentials(spelled)!r}: a git target is git+REPOSITORY#BRANCH, e.g. git+../site.git#gh-pages"
             )
         return BranchTarget(repository, branch)
     if "://" in spelled:

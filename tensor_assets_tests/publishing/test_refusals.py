@@ -32,6 +32,9 @@ PRIVATE = {
     "an address that looks like mail, in a comment": ("page.html", "<!-- ask jane.doe@example.com -->", "email"),
     "a home folder in a title": ("page.html", '<p title="/home/jane/work/x.py">x</p>', "path"),
     "a link into somebody's disk": ("page.html", '<a href="file:///home/jane/x.html">x</a>', "path"),
+    "a link to a machine of one's own": ("page.html", '<a href="http://gpu-node-77:3000/runs">run</a>', "host"),
+    "a picture that is fetched with a token": ("page.html", f'<img src="https://x.org/a?t={TOKEN}">', "secret"),
+    "somebody's mail, as a link": ("page.html", '<a href="mailto:jane.doe@example.com">write</a>', "email"),
     "a home folder in explorer data": ("data.js", 'window.x = {"source": "/home/jane/x.py"}', "path"),
     "an address in a table": ("table.csv", "host,ns\n10.11.12.13,5\n", "address"),
     "a host's name in third-party code": ("assets/x.js", "var host = 'gpu-node-77'", "host"),
@@ -106,6 +109,30 @@ def test_a_collection_never_takes_what_is_published(desk, tmp_path):
     assert verify_store(store).sound
 
 
+SECRET = "hunter2-of-jane"
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        f"git+http://jane:{SECRET}@127.0.0.1:9/site.git#pages",
+        f"git+http://{SECRET}@127.0.0.1:9/site.git#pages",
+        f"git+http://{SECRET}@127.0.0.1:9/site.git",
+        f"sftp://jane:{SECRET}@127.0.0.1:9/site",
+        f"nosuch://jane:{SECRET}@127.0.0.1:9/site",
+    ],
+)
+def test_an_error_names_a_place_without_its_password(desk, to):
+    with pytest.raises((SettingsError, StoreUnwritable)) as refusal:
+        desk.publish(to)
+    assert SECRET not in str(refusal.value)
+
+
+def test_a_plan_names_a_place_without_its_password(desk):
+    plan = desk.publish(f"memory://jane:{SECRET}@bucket/site", dry_run=True)
+    assert plan.target == "memory://…@bucket/site"
+
+
 BAD = {"": "names no place", "git+repository": "#BRANCH", "git+x#no..name": "no name", "nosuch://x": "nosuch"}
 
 
@@ -119,6 +146,27 @@ def test_a_file_in_the_folders_place(desk, tmp_path):
     (tmp_path / "www").write_text("x")
     with pytest.raises(SettingsError, match="is no folder"):
         desk.publish(str(tmp_path / "www"))
+
+
+def test_a_checkout_stays_one_and_a_link_to_the_place_a_link(desk, tmp_path):
+    """Empty folders and links to folders are somebody else's too; so is the mode of the folder."""
+    real, www = tmp_path / "disk" / "site", tmp_path / "www"
+    (real / ".git" / "refs" / "heads").mkdir(parents=True)
+    (tmp_path / "photos").mkdir()
+    (real / ".well-known").symlink_to(tmp_path / "photos")
+    (real / "robots.txt").symlink_to("nowhere")
+    real.chmod(0o2775)
+    www.symlink_to(real)
+    for edition in (1, 2):
+        desk.build(edition)
+        desk.publish(str(www))
+    assert www.readlink() == real
+    assert (real / ".git" / "refs" / "heads").is_dir()
+    assert (real / ".well-known").readlink() == tmp_path / "photos"
+    assert (real / "robots.txt").readlink() == Path("nowhere")
+    assert real.stat().st_mode & 0o7777 == 0o2775
+    assert "edition 2" in (www / "index.html").read_text()
+    assert list((tmp_path / "disk").iterdir()) == [real]
 
 
 def test_a_folder_that_fails_half_way_shows_the_old_site(desk, tmp_path, monkeypatch):
