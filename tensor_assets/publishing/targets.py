@@ -33,7 +33,8 @@ def open_target(spelled: str) -> Target:
         repository, _, branch = spelled.removeprefix(GIT).rpartition("#")
         if not repository or not branch:
             raise SettingsError(
-                f"--to {without_credentials(spelled)!r}: a git target is git+REPOSITORY#BRANCH, e.g. git+../site.git#gh-pages"
+                f"--to {without_credentials(spelled)!r}: a git target is git+REPOSITORY#BRANCH, "
+                "e.g. git+../site.git#gh-pages"
             )
         return BranchTarget(repository, branch)
     if "://" in spelled:
