@@ -35,9 +35,16 @@ def release_id(release: Mapping[str, str]) -> str:
 
 
 def release_title(release: Mapping[str, str]) -> str:
-    """How people call it: ``0.27.0.post1 with apache-tvm-ffi 0.1.15.post2``. Companions of one version go without."""
-    (_, version), *companions = release.items() or [("", "nothing")]
-    return version + "".join(f" with {name} {of}" for name, of in companions if of != version)
+    """How people call it: ``0.14.0``, or ``apache-tvm 0.27.0.post1 with apache-tvm-ffi 0.1.15.post2``.
+
+    Packages of one version are told once, by the first of them.
+    """
+    by_version: dict[str, str] = {}
+    for name, version in sorted(release.items()):
+        by_version.setdefault(version, name)
+    if len(by_version) < 2:
+        return next(iter(by_version), "nothing")
+    return " with ".join(f"{name} {version}" for version, name in by_version.items())
 
 
 def decisions(store: Records, compiler: str = "") -> list[Decided]:

@@ -42,19 +42,24 @@ def lock_with(
 ) -> Path | Outcome:
     """A lock of ``adapter`` with ``pins`` (package → version, or the address of a wheel), kept in ``folder``.
 
-    Everything else stays as it is locked now wherever that still fits; of the companions, those in ``upgrade`` may
-    become as new as they can, and the others move only where the new pins do not go with what their line asks. What
-    cannot be resolved is an outcome with the resolver's reason.
+    Everything else stays as it is locked now wherever that still fits. Companions in ``upgrade`` may become as new as
+    they can; where the new pins do not go with what the other lines ask, the other companions may move too, and then
+    the rest, each as little as possible. What cannot be resolved is an outcome with the resolver's first reason.
     """
     folder.mkdir(parents=True, exist_ok=True)
     wanted: dict[str, str] = {canonicalize_name(name): version for name, version in pins.items()}
     companions = {canonicalize_name(name) for name in adapter.companions} - wanted.keys()
     free = companions & {canonicalize_name(name) for name in upgrade}
-    found = _resolved(adapter, wanted, free, free, folder, pre)
-    if isinstance(found, Outcome) and companions - free:
-        # The accepted companions do not go with it: let them move, as little as possible.
-        return _resolved(adapter, wanted, companions, free, folder, pre)
-    return found
+    pinned = set(versions_in((adapter.path / "requirements.in").read_text())) - wanted.keys()
+    refused: Outcome | None = None
+    steps = [frozenset[str](step) for step in (free, companions, companions | pinned)]
+    for freed in dict.fromkeys(steps):
+        found = _resolved(adapter, wanted, freed, free, folder, pre)
+        if not isinstance(found, Outcome):
+            return found
+        refused = refused or found
+    assert refused is not None, "it was tried once at least"
+    return refused
 
 
 def lock_difference(old: str, new: str) -> str:

@@ -44,9 +44,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
         """The release by what is new in it: its own version, or the companion's that changed alone."""
         before, after = self.changes.previous, self.changes.release
         new = {name: version for name, version in after.items() if before.get(name) != version}
-        if next(iter(after), "") in new or not new:
-            return self.release
-        return ", ".join(f"{name} {version}" for name, version in new.items())
+        told = release_title(new or after)
+        return f"{next(iter(new))} {told}" if len(new) == 1 < len(after) else told
 
 
 class ChangesPages:

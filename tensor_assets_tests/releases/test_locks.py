@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
+import msgspec
 import pytest
 
 from tensor_assets.records import Outcome
+from tensor_assets.releases.accepted import release_title
 from tensor_assets.releases.locks import lock_difference, lock_with, release_in, versions_in
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets_tests.releases.indexes import NAME, folder_index, use, wheel
@@ -97,3 +99,24 @@ def test_a_wheel_of_ones_own_is_pinned_by_its_hash(adapter, tmp_path):
     lock = lock_of(adapter, tmp_path, {"tiny-compiler": built.as_uri()})
     assert hashlib.sha256(built.read_bytes()).hexdigest() in lock
     assert versions_in(lock)["tiny-compiler"] == built.as_uri()
+
+
+def test_another_pin_gives_way_where_the_new_version_cannot_do_with_it(adapter, tmp_path):
+    lonely = msgspec.structs.replace(adapter, companions=())  # its friend is pinned, and no companion
+    lock = lock_of(lonely, tmp_path, {"tiny-compiler": "2.0"})
+    assert versions_in(lock)["tiny-friend"] in ("1.1", "1.2")
+    assert versions_in(lock)["tiny-other"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("release", "title"),
+    [
+        ({"tinygrad": "0.14.0"}, "0.14.0"),
+        ({"triton": "3.9.0", "torch": "2.15.0"}, "torch 2.15.0 with triton 3.9.0"),
+        ({"max": "26.7.0", "max-core": "26.7.0", "mojo": "1.2.0"}, "max 26.7.0 with mojo 1.2.0"),
+        ({"max": "26.7.0", "max-core": "26.7.0"}, "26.7.0"),
+        ({}, "nothing"),
+    ],
+)
+def test_a_release_is_called_by_its_versions_in_any_order(release, title):
+    assert release_title(release) == title
