@@ -12,6 +12,7 @@ from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.published import seal_site
 from tensor_assets.evidence.verification import root_of
+from tensor_assets.history.alerts import file_alerts
 from tensor_assets.records import BenchmarkRecord, CaptureRecord
 from tensor_assets.report import charts as drawn
 from tensor_assets.report.faces import load_faces
@@ -46,7 +47,11 @@ def charts(space: Workspace) -> list[Path]:
 
 
 def pages(space: Workspace) -> list[Path]:
-    """Write the Markdown pages with their figures, tables and public evidence; returns the files."""
+    """Write the Markdown pages with their figures, tables and public evidence; returns the files.
+
+    What changed since the last time is filed as alerts first, so that pages and feeds have it whoever is told.
+    """
+    file_alerts(space.store, PublicView(space.store))
     folder = write_pages(
         PublicView(space.store),
         space.settings.generated / "pages",

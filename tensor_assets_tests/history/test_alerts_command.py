@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
+from tensor_assets.campaign import publish
+from tensor_assets.campaign.alerting import pass_on
+from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.cli import cli
 from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.records import AlertRecord
+from tensor_assets.settings import load_settings
 from tensor_assets_tests.history.nights import put_capture
+
+
+def test_pages_have_an_alert_before_anybody_is_told(tmp_path: Path) -> None:
+    here = {"store": str(tmp_path / "store"), "cache": tmp_path / "cache", "site": tmp_path / "site"}
+    space = Workspace(msgspec.structs.replace(load_settings({}), **here))
+    put_capture(space.store, 0, "ok")
+    put_capture(space.store, 1, "crashed", version="1.1")
+    publish.pages(space)
+    ((alert_id, _),) = space.store.records(AlertRecord)
+    assert alert_id in (space.settings.generated / "pages" / "feed.atom").read_text()
+    assert pass_on(space, print) == [alert_id]
 
 
 def test_an_alert_is_printed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
