@@ -13,7 +13,9 @@ from tensor_assets.releases.candidates import at_version
 from tensor_assets.releases.deciding import decide_by_hand
 from tensor_assets.releases.news import release_news
 from tensor_assets.releases.running import Proposal, Tried, proposal, try_release
+from tensor_assets.report.pages import write_pages
 from tensor_assets.report.reading import read_snapshot
+from tensor_assets.report.site import build_site
 from tensor_assets_tests.releases.toy import PACKAGE, SMALL, checkout, sha256
 
 __all__ = ["checkout"]
@@ -53,6 +55,21 @@ def test_a_good_release_is_accepted_and_runs_from_then_on(checkout):
     assert (new.id, new.record.version) == (cell.new, "1.1")
     assert cell.old == old.id
     assert verify(checkout.space.settings.store).sound
+
+
+def test_the_site_tells_of_it(checkout):
+    tried(checkout, "1.1", 'TEXT = "<b>style</b> = 2\\n"')
+    tried(checkout, "1.2", "def on_compile():\n    import os; print('tensorize'); os.abort()")
+    pages = write_pages(PublicView(checkout.space.store), checkout.folder / "pages")
+    site = build_site(pages, checkout.folder / "site").parent  # a broken link would end it
+    told = (site / "changes.html").read_text()
+    assert "the worker died of SIGABRT while answering compile" in told
+    texts = [path.read_text() for path in sorted((site / "changes").glob("*.html"))]
+    assert len(texts) == 2
+    assert any("&lt;b&gt;style&lt;/b&gt; = 2" in text for text in texts)
+    assert not any("<b>style" in text for text in texts)
+    home = (site / "index.html").read_text()
+    assert home.index("toy: 1.2 is held") < home.index("toy: 1.1 is accepted")
 
 
 def test_old_and_new_are_interleaved_in_one_session(checkout):
