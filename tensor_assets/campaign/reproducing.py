@@ -16,6 +16,7 @@ from tensor_assets.campaign.stored import Stored, file, provenance
 from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.contract.shapes import SYMBOLS
 from tensor_assets.errors import ReproRefused
+from tensor_assets.evidence.redaction import redact
 from tensor_assets.progress import announce
 from tensor_assets.records import CaptureRecord, FixtureRecord, Outcome, ReproRecord
 from tensor_assets.repro.case import Case, compare
@@ -93,6 +94,7 @@ def _reduced(
             fixture=fixture.name,
             scratch=scratch,
             deadline=case.deadline,
+            clean=lambda reason: redact(reason, space.store.identity)[0],
         ) as trier,
     ):
         found = reduce(start, lambda sketch: same(wanted, trier(sketch.program).failure), limit)
@@ -118,7 +120,10 @@ def _reduced(
 def _filed(
     space: Workspace, case: Case, capture: Stored[CaptureRecord], environment: Environment, words: str, trials: int
 ) -> Script:
-    name, text = f"{case.name}.py", write_script(case)
+    """What is run and handed out is what the store kept."""
+    name = f"{case.name}.py"
+    script = space.store.put_bytes(write_script(case).encode(), SCRIPT_TYPE, name)
+    text = space.store.read(script).decode()
     announce(f"running {name} in the environment of {case.adapter.name}")
     code = run_script(space, case, environment, name, text)
     predicted = NOT_REPRODUCED if case.status == "ok" else REPRODUCED
@@ -127,7 +132,7 @@ def _filed(
         outcome=Outcome(status="ok"),
         provenance=provenance((capture.id,)),
         capture=capture.id,
-        script=space.store.put_bytes(text.encode(), SCRIPT_TYPE, name),
+        script=script,
         program=case.program,
         reduced=words,
         trials=trials,

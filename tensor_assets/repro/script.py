@@ -8,7 +8,8 @@ from tensor_assets.repro.case import Case, Seen
 from tensor_assets.repro.reference import variable
 from tensor_assets.repro.spellings import spell
 
-REPRODUCED, NOT_REPRODUCED, CANNOT = 1, 0, 2
+REPRODUCED, NOT_REPRODUCED, CANNOT, OTHERWISE = 1, 0, 2, 3
+HOST_TARGETS = ("cpu", "sm_90")  # need no device
 # How the outcomes that are no numbers show in the process that runs the compiler.
 _ENDS = {
     "crashed": "it crashes",
@@ -25,9 +26,11 @@ def write_script(case: Case) -> str:
     loads = "\n".join(f"    {line}".rstrip() for line in spelling.before.strip().splitlines())
     sections = [
         f"{_heading(case)}\n{_imports(case, text)}\n\n{_constants(case)}",
+        _OTHERWISE,
         _HELPERS,
         *([_DRAW] if "integers(" in text else []),
         *([_UNPACK] if "unpacked(" in text else []),
+        *([_DEVICE] if _needs_device(case) else []),
         _known(case, known),
         _LOADS.format(loads=loads, cannot=CANNOT),
         spelling.run,
@@ -38,8 +41,9 @@ def write_script(case: Case) -> str:
 
 
 def _imports(case: Case, text: str) -> str:
-    needed = {"base64": "unpacked(" in text, "hashlib": True}
-    needed |= {"subprocess": case.status in _ENDS, "sys": True, "zlib": "unpacked(" in text}
+    needed = {"base64": "unpacked(" in text, "ctypes": _needs_device(case), "hashlib": True}
+    needed |= {"os": True, "subprocess": case.status in _ENDS, "sys": True, "traceback": True}
+    needed |= {"zlib": "unpacked(" in text}
     return "\n".join(f"import {name}" for name, wanted in needed.items() if wanted) + "\n\nimport numpy as np"
 
 
@@ -70,10 +74,16 @@ def _heading(case: Case) -> str:
         f"    python {case.name}.py",
         "",
         f"Seen with Python {case.python or 'unknown'}.",
-        f"Exit codes: {REPRODUCED} it reproduces, {NOT_REPRODUCED} it does not, {CANNOT} it cannot be run here.",
+        f"Exit codes: {REPRODUCED} it reproduces, {NOT_REPRODUCED} it does not, {CANNOT} it cannot be run here, "
+        f"{OTHERWISE} it fails in another way.",
         *([f"Record {case.record}, fixture {case.fixture}."] if case.record else []),
     ]
     return 'r"""' + "\n".join(line.replace('"""', "'''") for line in lines) + '\n"""\n'
+
+
+def _needs_device(case: Case) -> bool:
+    """Whether an end without a device would look like the one that is to be shown."""
+    return case.status in _ENDS and case.target not in HOST_TARGETS
 
 
 def _finding(case: Case) -> str:
@@ -126,10 +136,28 @@ def _known(case: Case, lines: Sequence[str]) -> str:
 def _main(case: Case) -> str:
     if case.status in _ENDS:
         end = _ENDS[case.status].format(deadline=case.deadline)
-        return _MAIN + _MAIN_ENDS.format(end=end, deadline=f"{case.deadline:.0f}", censored=case.status == "censored")
+        censored = case.status == "censored"
+        ends = _MAIN_ENDS.format(
+            said="it fails in another way" if censored else f"reproduced: {end}",
+            code=OTHERWISE if censored else REPRODUCED,
+            deadline=f"{case.deadline:.0f}",
+            censored=censored,
+            check=_CHECK_DEVICE if _needs_device(case) else "",
+            cannot=CANNOT,
+        )
+        return _MAIN + ends
     return _MAIN + _MAIN_NUMBERS
 
 
+_OTHERWISE = f"""\
+def fails_otherwise(kind, error, trace):
+    traceback.print_exception(kind, error, trace)
+    sys.stdout.flush()
+    os._exit({OTHERWISE})
+
+
+sys.excepthook = fails_otherwise  # Python's own exit code for it is 1
+"""
 _HELPERS = """\
 def f16(values):
     with np.errstate(over="ignore"):
@@ -187,7 +215,7 @@ _MAIN_NUMBERS = """\
 """
 _MAIN_ENDS = """\
     if "--here" in sys.argv:
-        run(inputs)
+{check}        run(inputs)
         return 0
     # In a process of its own, which may die or hang.
     try:
@@ -195,8 +223,25 @@ _MAIN_ENDS = """\
     except subprocess.TimeoutExpired:
         print("reproduced: no end within {deadline} s")
         return 1 if {censored} else 2
-    print(f"reproduced: {end} (exit status {{ended}})" if ended else "it ends well")
-    return 1 if ended else 0
+    if ended == {cannot}:
+        return {cannot}
+    print(f"{said} (exit status {{ended}})" if ended else "it ends well")
+    return {code} if ended else 0
+"""
+_DEVICE = """
+def device_here():
+    count = ctypes.c_int()
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+"""
+_CHECK_DEVICE = f"""\
+        if not device_here():
+            print("cannot be run here: there is no CUDA device")
+            return {CANNOT}
 """
 _LOADS = """\
 try:

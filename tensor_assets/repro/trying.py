@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -59,8 +59,11 @@ class Trier:
         fixture: str,
         scratch: Path,
         deadline: float,
+        clean: Callable[[str], str] = str,
     ) -> None:
-        """``target`` as a worker knows it; ``fixture`` names the one to judge on; ``deadline`` is for one request."""
+        """``target`` as a worker knows it; ``fixture`` names the one to judge on; ``deadline`` is for one request;
+        ``clean`` takes from a worker's reason what a record's never has: people, places, secrets."""
+        self._clean = clean
         self._adapter, self._environment = adapter, environment
         self._variant, self._target, self._fixture, self._deadline = variant, target, fixture, deadline
         self._scratch, self._started, self._tried = scratch, 0, 0
@@ -87,7 +90,8 @@ class Trier:
             if not failed.alive:
                 self._stack.close()
                 self._worker = None
-            return Tried(Failure(failed.outcome.status, kind_of(failed.outcome.reason)), failed.outcome.reason)
+            reason = self._clean(failed.outcome.reason)
+            return Tried(Failure(failed.outcome.status, kind_of(reason)), reason)
         if outputs is None:
             return Tried(Failure("ok", ""))
         fixture = fixtures[1]

@@ -25,8 +25,8 @@ COMPILERS = ("tinygrad", "tvm", "max", "inductor", "eager")
 
 def executed(text: str, folder: Path, *, run: str) -> subprocess.CompletedProcess[str]:
     """The script with another ``run``, in a Python that has NumPy and no compiler."""
-    head, _, rest = text.partition("try:\n")
-    body = head + run + "\n\n" + rest[rest.index("def main()") :]
+    head, _, rest = text.partition("\ntry:\n")
+    body = head + "\n" + run + "\n\n" + rest[rest.index("def main()") :]
     path = folder / "script.py"
     path.write_text(body)
     return subprocess.run([sys.executable, "-I", str(path)], capture_output=True, text=True, timeout=120, check=False)
@@ -111,6 +111,31 @@ def test_an_end_that_is_no_number_is_reproduced_in_a_process_of_its_own(status: 
     text = write_script(msgspec.structs.replace(case(SPACE, "gemm", "eager", status=status), deadline=5.0))
     assert executed(text, tmp_path, run=f"def run(inputs):\n    {run}").returncode == 1
     assert executed(text, tmp_path, run="def run(inputs):\n    return {}").returncode == 0
+
+
+RAISES = "def run(inputs):\n    raise RuntimeError('no device')"
+
+
+@pytest.mark.parametrize("status", ["ok", "rejected"])
+def test_a_failure_of_another_kind_is_not_taken_for_the_wrong_numbers(status: str, tmp_path: Path) -> None:
+    text = write_script(case(SPACE, "gemm", "eager", status=status))
+    ended = executed(text, tmp_path, run=RAISES)
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (3, "RuntimeError: no device")
+
+
+def test_a_compiler_that_breaks_as_it_is_loaded_is_a_failure_of_another_kind_too(tmp_path: Path) -> None:
+    text = write_script(case(SPACE, "gemm", "eager", status="rejected"))
+    assert executed(text, tmp_path, run=f"{RIGHT}\n\n\nraise RuntimeError('no driver')").returncode == 3
+
+
+@pytest.mark.parametrize("status", ["crashed", "unsupported", "censored"])
+def test_where_there_is_no_device_nothing_is_reproduced(status: str, tmp_path: Path) -> None:
+    text = write_script(case(SPACE, "gemm", "eager", status=status, target="NVIDIA H200"))
+    for here, code in ((False, 2), (True, 3 if status == "censored" else 1)):
+        run = f"{RAISES}\n\n\ndef device_here():\n    return {here}"
+        ended = executed(text, tmp_path, run=run)
+        assert ended.returncode == code, ended.stdout + ended.stderr
+        assert ("there is no CUDA device" in ended.stdout) == (not here)
 
 
 def test_what_has_no_standalone_form_is_refused_with_the_reason() -> None:
