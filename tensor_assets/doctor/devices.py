@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
@@ -11,6 +12,8 @@ from tensor_assets.sessions.allocation import GENERIC_TARGET
 from tensor_assets.sessions.inventory import open_gpu
 from tensor_assets.sessions.nvml import Gpu
 
+# NVRTC in adapters/*/requirements.in, and the first driver branch that knows it (CUDA's compatibility table).
+CUDA, OLDEST_DRIVER = "13.0", "580"
 OFF_DEVICE = ("cpu", "sm_90")  # targets that need no GPU
 
 
@@ -24,6 +27,14 @@ def check_devices(target: str, opened: Callable[[], AbstractContextManager[Gpu]]
             yield ok("device", f"none is needed for {target} ({refused})")
         else:
             yield fail("device", f"target {target}: {refused}", "export TENSOR_ASSETS_TARGET=cpu, or mend the driver")
+
+
+def check_driver(gpu: Gpu) -> Finding:
+    """Whether it loads what the compilers' locked CUDA libraries make."""
+    if _numbers(gpu.driver) < _numbers(OLDEST_DRIVER):
+        said = f"{gpu.driver} loads no code of CUDA {CUDA}, which the compilers' locks have: captures would be refused"
+        return warn("driver", said, f"install NVIDIA's driver {OLDEST_DRIVER} or newer")
+    return ok("driver", f"{gpu.driver} loads code of CUDA {CUDA}")
 
 
 def present(opened: Callable[[], AbstractContextManager[Gpu]] = open_gpu) -> bool:
@@ -42,5 +53,10 @@ def _found(gpu: Gpu, target: str) -> Iterator[Finding]:
         yield fail("device", f"target {target}; this host has {said}", remedy)
         return
     yield ok("device", said)
+    yield check_driver(gpu)
     if tenants := gpu.tenants():
         yield warn("device", f"{tenants} processes compute on it: timings would share it", "nvidia-smi")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))

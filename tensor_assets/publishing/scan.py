@@ -1,8 +1,8 @@
 """Before anything leaves: the site is whole, shows nothing private, and its records are still in the store.
 
 What people wrote, and what was drawn from records, is read as a browser reads it and goes through every rule of
-redaction. Other people's software that the site carries names its authors and holds what looks like paths, so in
-``assets/`` only this host's and account's own words are looked for.
+redaction. Other people's software that the site carries names its authors and holds what looks like paths: there, only
+this host's and account's own words are looked for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.publishing.versions import Site
 from tensor_assets.records import Evidence
 
-THIRD_PARTY = "assets/"
+THIRD_PARTY = ("assets/", "licences/")
 # Whatever else a site would hold was put there by hand.
 TEXTS = frozenset({".html", ".txt", ".js", ".json", ".css", ".csv", ".svg", ".xml", ".atom", ".map", ".md", ".cff"})
 # An address of the public web has folders, and may have an account's name in it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from tensor_assets.commands import doctor as command
 from tensor_assets.doctor import compilers, devices, examination, instance, profilers
 from tensor_assets.errors import DeviceRefused
+from tensor_assets.settings import load_settings
 from tensor_assets.workers.adapters import discover
 from tensor_assets.workers.environments import environment_folder
 from tensor_assets_tests.doctor.test_deployment import failed, states
@@ -107,11 +109,23 @@ def test_another_device_than_the_targets_is_named():
     found = failed(devices.check_devices("NVIDIA H100 80GB HBM3", opened(Gpu())))
     assert "NVIDIA H200 (GPU-1)" in found.message
     assert found.remedy == "export TENSOR_ASSETS_TARGET='NVIDIA H200'"
-    assert states(devices.check_devices("NVIDIA H200", opened(Gpu()))) == ["ok"]
+    assert states(devices.check_devices("NVIDIA H200", opened(Gpu()))) == ["ok", "ok"]
 
 
 def test_a_device_that_is_not_alone():
-    assert states(devices.check_devices("cuda", opened(Gpu(tenants=2)))) == ["ok", "warn"]
+    assert states(devices.check_devices("cuda", opened(Gpu(tenants=2)))) == ["ok", "ok", "warn"]
+
+
+def test_a_driver_that_is_too_old_for_the_locks():
+    old = Gpu()
+    old.driver = "575.57.08"
+    assert [f.state for f in devices.check_devices("cuda", opened(old)) if f.subject == "driver"] == ["warn"]
+
+
+def test_the_drivers_cuda_is_that_of_the_locks():
+    locks = [adapter.lock.read_text() for adapter in discover(load_settings({}).adapters).values()]
+    versions = {found for lock in locks for found in re.findall(r"^nvidia-cuda-nvrtc==(\d+\.\d+)", lock, re.MULTILINE)}
+    assert versions == {devices.CUDA}
 
 
 # Profilers
@@ -197,8 +211,6 @@ def test_a_lock_that_is_behind_its_requirements(wanted, settings, compiler):
 
 
 def test_every_lock_of_the_checkout_is_current():
-    from tensor_assets.settings import load_settings
-
     adapters = discover(load_settings({}).adapters)
     assert len(adapters) == 7
     assert [finding for adapter in adapters.values() for finding in compilers.check_lock(adapter)] == []
