@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import psutil
@@ -15,7 +16,7 @@ import yaml
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import CaptureRecord
 from tensor_assets.sessions.gpu_lease import GpuLease
-from tensor_assets_tests.engines.cluster import ADDRESS, HEAD, OTHER, Cluster
+from tensor_assets_tests.engines.cluster import ADDRESS, HEAD, OTHER, PATIENCE, Cluster
 from tensor_assets_tests.engines.conftest import Image
 from tensor_assets_tests.engines.namespace import loopback_only
 from tensor_assets_tests.launchers.deployment import H100, Deployment, alive
@@ -44,6 +45,9 @@ class RayDeployment(Deployment):
     def begin(self, name: str) -> None:
         with patch.object(sys, "executable", self._python):
             super().begin(name)
+
+    def wait_for(self, condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+        return super().wait_for(condition, what, patience)
 
     def lease_is_free(self) -> bool:
         return GpuLease(H100["uuid"], self.lease).state().free
