@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import shutil
 import subprocess
@@ -34,7 +35,9 @@ class Cluster:
         self._python = python
         self._folder = Path(tempfile.mkdtemp(prefix="ray-"))  # short: sockets lie below it
         self._token = secrets.token_hex(8)
-        own = {"RAY_TMPDIR": str(self._folder), _TOKEN: self._token}
+        # A job calls `dagster` by its name.
+        path = f"{python.parent}{os.pathsep}{environment['PATH']}"
+        own = {"RAY_TMPDIR": str(self._folder), "PATH": path, _TOKEN: self._token}
         self._environment = {**environment, **_PATIENT, **own}
         self._nodes: subprocess.Popen[bytes] | None = None
 
