@@ -82,6 +82,13 @@ class Cluster:
         addresses = {node["node_id"]: node["node_ip"] for node in self.nodes()}
         return {**found, "node": addresses.get(found["driver_node_id"])}
 
+    def ended(self, run: str) -> dict[str, Any]:
+        """The run's job once Ray knows that it has ended, a little after the run itself."""
+        end = time.monotonic() + PATIENCE
+        while (job := self.job(run))["status"] in ("PENDING", "RUNNING") and time.monotonic() < end:
+            time.sleep(0.2)
+        return job
+
     def _begin(self) -> subprocess.Popen[bytes]:
         program = Path(__file__).with_name("nodes.py")
         with (self._folder / "nodes.log").open("wb") as log:

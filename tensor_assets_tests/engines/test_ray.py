@@ -23,7 +23,8 @@ from tensor_assets_tests.launchers.deployment import H100, Deployment, alive
 
 pytestmark = [pytest.mark.instance, pytest.mark.timeout(1800)]
 
-CELL = "toy_a|weight_view"
+# What is captured once is not captured again, so each test has a cell of its own.
+CELL, LOST, ENDED = "toy_a|weight_view", "toy_a|bias", "toy_b|weight_view"
 SHARED = ("DAGSTER_HOME", "PYTHONPATH")  # with every TENSOR_ASSETS_… variable, what a run needs wherever it lands
 
 
@@ -75,7 +76,8 @@ def running(image: Image, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture
 def ray(running: tuple[RayDeployment, Cluster]) -> RayDeployment:
     deployment, _ = running
-    deployment.good(CELL)
+    for cell in (CELL, LOST, ENDED):
+        deployment.good(cell)
     return deployment
 
 
@@ -98,7 +100,7 @@ def test_a_cell_runs_as_a_ray_job_on_the_node_that_its_session_names(ray, runnin
     assert {node["node_ip"] for node in cluster.nodes()} == {HEAD, OTHER}
     run = ray.launch(CELL, tags=pinned(OTHER, "pinned"))
     assert ray.ended(run) == "SUCCESS", ray.log(run)
-    job, tags = cluster.job(run), ray.run(run)["tags"]
+    job, tags = cluster.ended(run), ray.run(run)["tags"]
     assert (job["status"], job["node"]) == ("SUCCEEDED", OTHER)
     assert (tags["tensor_assets/route"], tags["tensor_assets/device"]) == ("gpu", H100["uuid"])
     (capture,) = ray.captures()
@@ -121,9 +123,9 @@ def test_a_job_that_dies_before_its_run_starts_is_reported_as_that(ray):
 
 def test_a_job_that_dies_in_the_middle_fails_its_run_and_leaves_nothing(ray):
     before = len(ray.captures())
-    ray.behave(CELL, "hang")
-    run = ray.launch(CELL)
-    (worker,) = ray.pids(CELL)
+    ray.behave(LOST, "hang")
+    run = ray.launch(LOST)
+    (worker,) = ray.pids(LOST)
     assert not ray.lease_is_free()
     psutil.Process(ray.process_of(run)).kill()
     assert ray.ended(run) == "FAILURE"
@@ -135,17 +137,19 @@ def test_a_job_that_dies_in_the_middle_fails_its_run_and_leaves_nothing(ray):
 
 def test_what_was_lost_is_made_by_the_next_run(ray):
     """Without a node named, wherever Ray has the accelerator."""
-    run = ray.launch(CELL)
+    before = len(ray.captures())
+    run = ray.launch(LOST)
     assert ray.ended(run) == "SUCCESS", ray.log(run)
+    assert len(ray.captures()) == before + 1
 
 
 def test_ending_a_run_from_the_ui_ends_its_job_and_every_descendant(ray, running):
     _, cluster = running
-    ray.behave(CELL, "hang_with_child")
-    run = ray.launch("toy_a|weight_view", tags={"tensor_assets/session": "ended"})
-    worker, child = ray.pids(CELL)
+    ray.behave(ENDED, "hang_with_child")
+    run = ray.launch(ENDED, tags={"tensor_assets/session": "ended"})
+    worker, child = ray.pids(ENDED)
     ray.terminate(run)
     assert ray.ended(run) == "CANCELED"
     ray.wait_for(lambda: not alive(worker) and not alive(child), "the end of its worker and that one's child")
     ray.wait_for(ray.lease_is_free, "a free lease")
-    assert cluster.job(run)["status"] == "STOPPED"
+    assert cluster.ended(run)["status"] == "STOPPED"
