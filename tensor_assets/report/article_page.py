@@ -12,7 +12,7 @@ from tensor_assets.report.article import Article
 from tensor_assets.report.egraphs import STAGE, write_egraph
 from tensor_assets.report.excerpts import Excerpts
 from tensor_assets.report.figures import root_of_site
-from tensor_assets.report.graphs import write_graph
+from tensor_assets.report.graphs import program_graph, write_graph
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.midpoint import midpoint
 from tensor_assets.report.reading import Configuration
@@ -73,8 +73,10 @@ class ArticlePage:
         fixtures_id, record = self._article.fixtures(workload)
         if record is None:
             return self._shown("absent", what=f"fixtures of {workload}")
-        pane = program_pane(record.program)
-        return self._shown("program", workload=workload, pane=pane, fixtures_id=fixtures_id)
+        program = record.program
+        graph = write_graph(program_graph(program), f"program/{workload}.html", self._writer.out, op_hues(program))
+        pane = program_pane(program)
+        return self._shown("program", workload=workload, pane=pane, graph=graph, fixtures_id=fixtures_id)
 
     def _explorer(self, configuration: Configuration) -> Markup:
         """The semantic graph beside the text it was read from, each leading to the other."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tensor_worker.artifacts import SemanticGraph
+from tensor_worker.artifacts import Edge, Node, Role, SemanticGraph
+from tensor_worker.program import Op, Program
 
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.quantities import extents
@@ -58,6 +59,39 @@ def write_graph(graph: SemanticGraph, page: str, folder: Path, hues: dict[str, i
         incomplete=graph.incomplete,
         rows=_rows(graph),
     )
+
+
+_ROLES: dict[str, Role] = {
+    "transpose": "view",
+    "matmul": "contraction",
+    "max": "reduction",
+    "sum": "reduction",
+    "mean": "reduction",
+}
+
+
+def program_graph(program: Program) -> SemanticGraph:
+    """The program as its manifest states it; lines are those of ``stages.program_pane``."""
+    values = program.values()
+    nodes = [
+        Node(
+            id=value.name,
+            op=value.op if isinstance(value, Op) else "input",
+            role=_ROLES.get(value.op, "epilogue") if isinstance(value, Op) else "input",
+            shape=value.shape,
+            dtype=value.dtype,
+            lines=(number, number),
+            program_ops=(value.name,) if isinstance(value, Op) else (),
+        )
+        for number, value in enumerate(values, 1)
+    ]
+    last = (len(values) + 1, len(values) + 1)
+    nodes += [Node(id=f"output {name}", op="output", role="output", lines=last) for name in program.outputs]
+    edges = [
+        Edge(source=operand, target=op.name) for op in program.ops for operand in op.of if isinstance(operand, str)
+    ]
+    edges += [Edge(source=name, target=f"output {name}") for name in program.outputs]
+    return SemanticGraph(stage="program", nodes=tuple(nodes), edges=tuple(edges))
 
 
 # A table of more is no help to anyone; the capture record has them all.

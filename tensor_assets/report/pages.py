@@ -15,6 +15,7 @@ from tensor_assets.report import charts, profile_charts
 from tensor_assets.report.cell_page import cell_context
 from tensor_assets.report.changes import ChangesPages
 from tensor_assets.report.charts import Chart
+from tensor_assets.report.citation import write_citation
 from tensor_assets.report.claims import ClaimPages
 from tensor_assets.report.compare import comparisons, write_compared
 from tensor_assets.report.egraphs import write_egraph
@@ -107,6 +108,7 @@ class PageWriter:
     def write(self) -> None:
         self._assets()
         written = write_tables(self.tables, self.out / "data")
+        write_citation(self.snapshot, written, self.out / "data")
         for configuration in self.snapshot.configurations:
             self._cell(configuration)
         for workload in self.snapshot.workloads():

@@ -12,6 +12,7 @@ from tensor_worker.artifacts import Plan
 
 from tensor_assets.records import Timing
 from tensor_assets.report.columns import COLUMNS, IDENTITY
+from tensor_assets.report.detail_tables import MAKERS, trials
 from tensor_assets.report.reading import Configuration, Records, Snapshot, read_snapshot
 
 Row = dict[str, Any]
@@ -32,9 +33,11 @@ def tables_of(snapshot: Snapshot) -> Tables:
         "processes": _processes,
         "verdicts": _verdicts,
         "stages": _stages,
+        **MAKERS,
     }
     rows = {name: [row for c in snapshot.configurations for row in make(c)] for name, make in makers.items()}
     rows["environments"] = _environments(snapshot)
+    rows["trials"] = trials(snapshot)
     return {name: _frame(name, rows[name]) for name in COLUMNS}
 
 
