@@ -133,8 +133,8 @@ def test_the_article_fits_a_phone(site: Path, browser, address: str) -> None:
 
 def test_the_article_reads_without_scripts(site: Path, browser) -> None:
     context = browser.new_context(java_script_enabled=False)
-    first = opened(context, f"file://{site}/part1.html").page.locator("article.page").inner_text()
-    second = opened(context, f"file://{site}/part2.html").page.locator("article.page").inner_text()
+    first = opened(context, f"file://{site}/part1.html").page.locator("article.page").text_content()
+    second = opened(context, f"file://{site}/part2.html").page.locator("article.page").text_content()
     context.close()
     assert all(word in first for word in ("aten.mm.default", "rmo.matmul", "relax.matmul", "Ops.REDUCE", "MatMul"))
     assert all(word in second for word in ("HMMA.16816.F32", "cvt.rn.f16.f32", "cublasGemmEx", "MiB"))

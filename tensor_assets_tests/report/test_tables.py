@@ -70,7 +70,7 @@ def test_parquet_csv_and_json_hold_the_same_rows(store, tmp_path):
 def test_a_range_of_process_medians_is_what_its_name_says(store):
     timings = build_tables(store)["timings"]
     processes = build_tables(store)["processes"]
-    axes = ["workload", "compiler", "variant", "target", "shape", "clock"]
+    axes = ["workload", "compiler", "variant", "target", "shape", "clock", "cache"]
     grouped = processes.groupby(axes).median_ns
     merged = timings.set_index(axes)
     assert (merged.process_low_ns == grouped.min()).all()
