@@ -12,7 +12,6 @@ from tensor_assets.claims.documents import document_of
 from tensor_assets.claims.library import plain
 from tensor_assets.claims.operators import passes, unsaid
 from tensor_assets.claims.query import BadQuery, Query
-from tensor_assets.claims.showing import shown_value
 from tensor_assets.errors import BisectRefused, EvidenceDamaged, EvidenceMissing, EvidencePrivate
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.records import CaptureRecord, Evidence
@@ -20,7 +19,10 @@ from tensor_assets.report.reading import Configuration
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Holds or differs, as the claim's checks of one configuration judge it; nothing where a capture does not say."""
+    """Holds or differs, as the claim's checks of one configuration judge it; nothing where a capture does not say.
+
+    What was seen is no part of the state: compile seconds are others every time, and the claim holds all the same.
+    """
 
     claim: str
     cases: tuple[Case, ...]
@@ -35,7 +37,7 @@ class Answer(msgspec.Struct, frozen=True):
             return f"cannot be asked: {stored.record.outcome.status}"
         document = plain(document_of(Configuration(capture_id=stored.id, capture=stored.record), (), self._text))
         told = [self._judged(case.check, document) for case in self.cases]
-        return None if None in told else "; ".join(said for said in told if said)
+        return None if None in told else ", ".join(said for said in told if said)
 
     @staticmethod
     def _judged(check: Check, document: Any) -> str | None:
@@ -45,8 +47,7 @@ class Answer(msgspec.Struct, frozen=True):
             return None
         if unsaid(value, check.expected):
             return None
-        word = "holds" if passes(check.operator, value, check.expected, check.tolerance) else "differs"
-        return f"{word}: {shown_value(value, check.operator, check.expected)}"
+        return "holds" if passes(check.operator, value, check.expected, check.tolerance) else "differs"
 
     def _text(self, evidence: Evidence) -> str | None:
         try:

@@ -53,7 +53,14 @@ def published(package: str, low: str, high: str, *, pre: bool = False) -> list[s
     while isinstance(step, str) and Version(step) >= lowest:
         if Version(step) <= highest:
             found.append(step)
+        if Version(step) == lowest:
+            break
         step = newest(package, pre=pre, below=step)
+    if found and isinstance(step, Outcome):
+        # Nothing is older, or the index fell silent half way: then what was found is not all of it.
+        again = newest(package, pre=pre)
+        if isinstance(again, Outcome):
+            return again
     if not found:
         reason = step.reason if isinstance(step, Outcome) else f"the index has no {package} from {low} to {high}"
         return Outcome(status="unavailable", reason=reason)

@@ -30,6 +30,7 @@ class Scripts:
         self._adapters = discover(adapters)
         self._spelled = Spelled(store.read, cache / "repro" if cache else None)
         tried = sorted(store.records(ReproRecord), key=lambda pair: pair[1].provenance.created)
+        self._texts: dict[str, str] = {}
         self._tried = {record.capture: record for _, record in tried}
 
     def of(self, configuration: Configuration, snapshot: Snapshot) -> ScriptLink:
@@ -49,7 +50,8 @@ class Scripts:
                 configuration.environment,
                 self._spelled,
             )
-            return self._written(f"{case.name}.py", write_script(case), "the cell as it is; nobody ran this script yet")
+            about = "the cell as it is; nobody ran this script yet"
+            return self._written(f"{case.name}.py", write_script(case), about, configuration.capture_id)
         except ReproRefused as refused:
             return ScriptLink(why=str(refused))
 
@@ -61,9 +63,12 @@ class Scripts:
             text = self._store.read(record.script).decode("utf-8")
         except EvidencePrivate:
             return None
-        return self._written(record.script.name, text, _about(record))
+        return self._written(record.script.name, text, _about(record), configuration.capture_id)
 
-    def _written(self, name: str, text: str, about: str) -> ScriptLink:
+    def _written(self, name: str, text: str, about: str, capture_id: str) -> ScriptLink:
+        """Two captures, reduced from two shapes, may have scripts of one name: the second carries its capture's."""
+        if self._texts.setdefault(name, text) != text:
+            name = f"{name.removesuffix('.py')}-{capture_id[:12]}.py"
         path = self._folder / "repro" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tensor_assets.campaign.bisect import QUESTIONS, Asked, bisect
@@ -94,9 +95,11 @@ def test_a_claims_question_is_asked_of_every_version(checkout):
     record = bisect(checkout.space, asked("1.2"), answer).stored.record
     assert record.subject == "claim toy-is-right"
     assert (record.last, record.first) == ("1.1", "1.2")
-    assert [record.probes[version].state for version in ("1.0", "1.1", "1.2")] == ["holds: true"] * 2 + [
-        "differs: false"
-    ]
+    assert [record.probes[version].state for version in ("1.0", "1.1", "1.2")] == ["holds", "holds", "differs"]
+    # Another value with which the claim holds is no difference.
+    other = Check(query="version", operator="not_equals", expected="9.9")
+    young = Answer("toy-is-young", (msgspec.structs.replace(case, check=other),), answer.public)
+    assert bisect(checkout.space, asked("1.2"), young).stored.record.verdict == "same"
 
 
 def test_what_has_no_versions_is_refused(checkout):

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from tensor_assets.records import Outcome
+from tensor_assets.releases import index as releases_index
 from tensor_assets.releases.index import newest, published
 from tensor_assets_tests.releases.indexes import NAME, answering, folder_index, use, wheel
 
@@ -38,6 +39,16 @@ def test_published_versions_are_told_oldest_first(index):
     assert isinstance(nothing, Outcome)
     assert nothing.reason == "the index has no tiny-compiler from 3 to 4"
     assert isinstance(published("tiny-compiler", "one", "two"), Outcome)
+
+
+def test_an_index_that_falls_silent_half_way_has_told_of_no_versions(monkeypatch):
+    silent = Outcome(status="unavailable", reason="silent")
+    answers = ["1.3", "1.2"]
+    monkeypatch.setattr(releases_index, "newest", lambda *_, **__: answers.pop(0) if answers else silent)
+    assert published("tiny-compiler", "1.0", "1.3") == silent
+    older = {"": "1.3", "1.3": "1.2", "1.2": silent}
+    monkeypatch.setattr(releases_index, "newest", lambda package, pre=False, below="": older[below])
+    assert published("tiny-compiler", "1.0", "1.3") == ["1.2", "1.3"], "nothing is older"
 
 
 def test_a_folder_of_wheels_is_an_index_too(tmp_path, monkeypatch):

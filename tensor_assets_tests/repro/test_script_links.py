@@ -76,3 +76,24 @@ def test_a_script_that_was_reduced_and_run_stands_before_the_cell_as_it_is(space
     link = links(space, tmp_path / "site")["tinygrad"]
     assert (tmp_path / "site" / link.href).read_text() == "print('reduced')\n"
     assert link.about == "reduced (M 8 → 1), run once: exit code 1, as the cell"
+
+
+def test_two_reduced_scripts_of_one_name_do_not_replace_each_other(space: Workspace, tmp_path: Path) -> None:
+    """A script is named by workload, compiler and the shape it was reduced to, and so are those of two shapes."""
+    program = read_snapshot(PublicView(space.store)).program("weight_view", "matrix_inspect")
+    assert program is not None
+    for compiler in ("tinygrad", "tvm"):
+        capture = captured(space, compiler, "rejected")
+        space.store.put(
+            ReproRecord(
+                key=Key(workload="weight_view", compiler=compiler),
+                outcome=Outcome(status="ok"),
+                provenance=provenance((capture,)),
+                capture=capture,
+                script=space.store.put_bytes(f"print('{compiler}')\n".encode(), SCRIPT_TYPE, "reduced.py"),
+                program=program,
+            )
+        )
+    found = links(space, tmp_path / "site")
+    for compiler in ("tinygrad", "tvm"):
+        assert (tmp_path / "site" / found[compiler].href).read_text() == f"print('{compiler}')\n"
