@@ -13,6 +13,7 @@ from tensor_assets.campaign.reproducing import reproduce
 from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.commands.cell import parse_cell
 from tensor_assets.commands.terminal import Terminal
+from tensor_assets.errors import StoreUnwritable
 from tensor_assets.progress import listening
 from tensor_assets.workers.process import DEADLINE
 
@@ -22,8 +23,20 @@ from tensor_assets.workers.process import DEADLINE
 @click.option("--variant", default=DEFAULT, show_default=True, help="Variant of the compiler.")
 @click.option("--target", default="", help="cpu, sm_90 (compiled, never run) or cuda (the device found).")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
-@click.option("--trials", default=60, show_default=True, help="Programs to try while reducing a failure; 0: as it is.")
-@click.option("--deadline", default=DEADLINE, show_default=True, help="Seconds for one of them, and for the script.")
+@click.option(
+    "--trials",
+    type=click.IntRange(min=0),
+    default=60,
+    show_default=True,
+    help="Programs to try while reducing a failure; 0: as it is.",
+)
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=1.0),
+    default=DEADLINE,
+    show_default=True,
+    help="Seconds for one of them, and for the script.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write it; default: its name, here.")
 def repro(cell: str, variant: str, target: str, shape: str, trials: int, deadline: float, out: Path | None) -> None:
     """Write CELL (workload|compiler) as one script that needs the compiler and NumPy, nothing of this project.
@@ -38,7 +51,7 @@ def repro(cell: str, variant: str, target: str, shape: str, trials: int, deadlin
     with Terminal() as terminal, listening(terminal):
         made = reproduce(space, workload, compiler, options, variant, limit=trials, deadline=deadline)
     path = out or Path(made.name)
-    path.write_text(made.text, encoding="utf-8")
+    _write(path, made.text)
     record, outcome = made.stored.record, made.capture.outcome
     said = f"{outcome.status}: {outcome.reason}" if outcome.reason else outcome.status
     click.echo(f"cell       {workload} | {compiler} {variant} on {options.target}: {said}")
@@ -47,6 +60,13 @@ def repro(cell: str, variant: str, target: str, shape: str, trials: int, deadlin
     click.echo(f"script     {path}")
     click.echo(f"exit code  {record.exit_code} in the compiler's own environment: {_judged(record.confirmed)}")
     sys.exit(0 if record.confirmed is not False else 1)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreUnwritable(f"{path} cannot be written: {error.strerror}; name another with --out") from error
 
 
 def _judged(confirmed: bool | None) -> str:

@@ -54,8 +54,12 @@ class Spelled:
         return made
 
     def _kept(self, name: str) -> Known | None:
+        """None too where a build was cut short as it wrote the file: it is made and written again."""
         path = self._folder / f"{name}.json" if self._folder else None
-        return msgspec.json.decode(path.read_bytes(), type=Known) if path and path.is_file() else None
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Known) if path and path.is_file() else None
+        except msgspec.MsgspecError:
+            return None
 
 
 def case_of(
