@@ -6,16 +6,18 @@ a name that no workload and no compiler has, ends the build: then the words arou
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
 from tensor_worker.artifacts import Buffer, Launch, Rounding
 
 from tensor_assets.errors import SiteBroken
-from tensor_assets.report.faces import Face, face_of, in_order
+from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import Configuration, Snapshot
+from tensor_assets.settings import ROOT
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +26,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     index: int
     launch: Launch
     rounds: tuple[Rounding, ...]
+
+
+@cache
+def shipped_compilers() -> frozenset[str]:
+    """Compilers of this checkout: the article names them also where a code location has other adapters than these."""
+    return frozenset(load_faces(ROOT / "adapters"))
 
 
 class Article:
@@ -45,7 +53,7 @@ class Article:
         """
         if workload not in self._workloads:
             raise SiteBroken(f"the article speaks of workload {workload!r}, which does not exist")
-        if compiler not in self._faces:
+        if compiler not in self._faces and compiler not in shipped_compilers():
             raise SiteBroken(f"the article speaks of compiler {compiler!r}, which has no adapter")
         for c in self.snapshot.of_cell(workload, compiler):
             key = c.key
