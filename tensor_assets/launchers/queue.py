@@ -1,8 +1,8 @@
 """Limits per device, by Dagster's own tag limits: the queue stamps on each run what they count.
 
 Dagster has two means. A pool's limit counts a run by its assets alone, so runs for ``cpu`` and ``sm_90`` would wait
-behind the one that has the GPU, and its number lives in the instance's database instead of dagster.yaml (apart from one
-default for all pools). Tag limits count the runs that will really have a device, and those of one session: they are used.
+behind the one that has the GPU, and its number lives in the instance's database instead of dagster.yaml (apart from
+one default for all pools). Tag limits count the runs that will really have a device, and those of one session.
 """
 
 from __future__ import annotations
