@@ -1,4 +1,7 @@
-"""Whether a claim holds: its query asked of the newest version in its scope, on every device there."""
+"""Whether a claim holds: its query asked of the newest version in its scope that answers, on every device there.
+
+A version that crashed has nothing to ask; that it crashed is an outcome, which a claim of its own may be about.
+"""
 
 from __future__ import annotations
 

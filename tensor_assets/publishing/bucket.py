@@ -25,6 +25,8 @@ from tensor_assets.publishing.planning import Holding, Plan
 from tensor_assets.publishing.reading import encoded, read_hashes, read_publication
 from tensor_assets.publishing.versions import PUBLICATION, Site
 
+_ARRIVING = f"{VERSIONS}/arriving-"
+
 
 class BucketTarget:
     """Files are sent under their own names, from which an object store tells a page from a picture."""
@@ -62,8 +64,13 @@ class BucketTarget:
             for paths in _in_order(plan):
                 self._replace({path: site.folder / path for path in paths})
             self._replace(made)
-            for change in plan.of("removed"):
-                self._fs.rm_file(self._at(change.path))
+            for path in [change.path for change in plan.of("removed")] + self._left_behind():
+                self._fs.rm_file(self._at(path))
+
+    def _left_behind(self) -> list[str]:
+        """What an interrupted publication had sent and not yet put in its place."""
+        self._fs.invalidate_cache()
+        return [path for path in self._sizes() if path.startswith(_ARRIVING)]
 
     def _sizes(self) -> dict[str, int]:
         try:
@@ -86,7 +93,7 @@ class BucketTarget:
         if self._atomic:
             self._send(files)
             return
-        arriving = {path: f"{VERSIONS}/arriving-{secrets.token_hex(8)}" for path in files}
+        arriving = {path: f"{_ARRIVING}{secrets.token_hex(8)}" for path in files}
         self._send({arriving[path]: source for path, source in files.items()})
         for path, there in arriving.items():
             self._fs.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)

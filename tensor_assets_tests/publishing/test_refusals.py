@@ -203,6 +203,21 @@ def test_a_bucket_that_fails_half_way_is_finished_by_the_next_try(desk, tmp_path
     assert root_of(place.read()) == built(desk.site)
 
 
+def test_what_was_on_its_way_when_it_failed_is_cleared_by_the_next_try(desk, tmp_path, monkeypatch):
+    from tensor_assets_tests.evidence.sftp import sftp_server
+
+    with sftp_server(tmp_path / "served") as server:
+        place = in_folder(server.url, server.folder / "store")
+        files = bucket.BucketTarget(place.to)._fs  # one for all who ask for it
+        monkeypatch.setattr(files, "mv", lambda *_, **__: (_ for _ in ()).throw(OSError("reset")))
+        with pytest.raises(StoreUnwritable, match="the same command finishes"):
+            desk.publish(place.to)
+        assert [path for path in place.read() if "arriving" in path]
+        monkeypatch.undo()
+        desk.publish(place.to)
+        assert not [path for path in place.read() if "arriving" in path]
+
+
 def test_somebody_elses_push_is_not_overwritten(desk, tmp_path):
     place = on_branch(tmp_path / "site.git")
     desk.publish(place.to)
