@@ -22,8 +22,8 @@ def spell(opt: Opt) -> str:
 def unspell(words: str) -> Opt:
     """The option that ``spell`` spelled so. Raises ValueError for anything else."""
     if found := _TENSOR_CORE.fullmatch(words):
-        axis, select, level, use = map(int, found.groups())
-        return Opt(OptOps.TC, axis, (select, level, use))
+        core, select, level, use = map(int, found.groups())
+        return Opt(OptOps.TC, core, (select, level, use))
     if (found := _OPTION.fullmatch(words)) and found[1] in OptOps.__members__:
         axis, argument = (int(number) if number else None for number in found.groups()[1:])
         return Opt(OptOps[found[1]], axis, argument)
