@@ -33,7 +33,8 @@ def claim_record(judgement: Judgement, provenance: Provenance, before: ClaimReco
     definition = definition_of(claim)
     if before is not None and before.definition == definition:
         known = {_place(observed) for observed in (*seen, *earlier)}
-        earlier += [o for o in (*before.seen, *before.earlier) if _place(o) not in known]
+        remembered = (o for o in (*before.seen, *before.earlier) if _place(o) not in known)
+        earlier += _not_newer(remembered, seen)
     first, held = since(seen, earlier) if judgement.verdict == "differs" else ("", "")
     return ClaimRecord(
         key=claim_key(claim),
@@ -76,6 +77,12 @@ def since(seen: Iterable[Observed], earlier: Iterable[Observed]) -> tuple[str, s
             return first, version
         first = version
     return first, ""
+
+
+def _not_newer(remembered: Iterable[Observed], seen: Iterable[Observed]) -> list[Observed]:
+    """Without versions newer than what is asked now: one that was withdrawn did not come before it."""
+    asked = {_question(observed): observed.version for observed in seen}
+    return [o for o in remembered if newest_first([o.version, asked.get(_question(o), o.version)])[-1] == o.version]
 
 
 def _by_version(observations: list[Observed]) -> list[Observed]:

@@ -57,6 +57,18 @@ def test_since_reaches_back_to_versions_whose_captures_are_gone(tmp_path: Path) 
     assert [(o.version, o.passed) for o in record.earlier] == [("0.15.0", False), ("0.14.0", True)]
 
 
+def test_a_newer_version_that_was_withdrawn_did_not_hold_before(tmp_path: Path) -> None:
+    old = empty(tmp_path / "old")
+    put(old, version="0.13.0")
+    put(old, version="0.15.0")
+    before = filed(old)
+    new = empty(tmp_path / "new")
+    put(new, version="0.14.0", grid=(1, 1, 1))
+    record = filed(new, before)
+    assert (record.verdict, record.since, record.held) == ("differs", "0.14.0", "0.13.0")
+    assert [o.version for o in record.earlier] == ["0.13.0"]
+
+
 def test_what_another_question_saw_is_not_carried_over(tmp_path: Path) -> None:
     store = empty(tmp_path)
     put(store)
