@@ -75,6 +75,17 @@ def test_the_first_broken_version_is_found_around_one_that_cannot_be_installed(c
     assert verify(checkout.space.settings.store).exit_code == 0
 
 
+def test_an_adapter_that_does_not_speak_a_version_says_nothing_of_it(checkout):
+    checkout.release("1.1", "del on_compile\n")
+    checkout.release("1.2", "def on_compile():\n    raise RuntimeError('inside the compiler')\n")
+    record = bisect(checkout.space, asked("1.2"), QUESTIONS["outcome"]).stored.record
+    silent = record.probes["1.1"]
+    assert (silent.state, silent.outcome.status) == ("", "crashed")
+    assert silent.outcome.reason.startswith("the adapter does not speak this version: ")
+    assert record.probes["1.2"].state == "crashed"
+    assert (record.last, record.first) == ("1.0", "1.2")
+
+
 def test_code_can_differ_where_numbers_do_not_and_more_than_once(checkout):
     checkout.release("1.1", 'MACHINE = "multiply\\n"')
     checkout.release("1.2")
