@@ -30,7 +30,7 @@ TOKEN = "ghp_" + "a1B2" * 9
 PRIVATE = {
     "a token in a page": ("page.html", f"<p>key {TOKEN}</p>", "secret"),
     "an address that looks like mail, in a comment": ("page.html", "<!-- ask jane.doe@example.com -->", "email"),
-    "a home folder in a title": ("page.html", '<p title="/home/jane/work/x.py">x</p>', "path"),
+    "a home folder in a title": ("page.html", '<p title="/home/jane/src/x.py">x</p>', "path"),
     "a link into somebody's disk": ("page.html", '<a href="file:///home/jane/x.html">x</a>', "path"),
     "a link to a machine of one's own": ("page.html", '<a href="http://gpu-node-77:3000/runs">run</a>', "host"),
     "a picture that is fetched with a token": ("page.html", f'<img src="https://x.org/a?t={TOKEN}">', "secret"),

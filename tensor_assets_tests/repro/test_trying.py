@@ -14,7 +14,7 @@ from tensor_assets.repro.trying import Failure, Trier, kind_of, same
 from tensor_assets.workers.environments import Environment
 from tensor_assets.workers.failure import crashed
 
-SAID = "LLVM cannot write /home/jane.doe/work/kernel.o on gpu-node-77"
+SAID = "LLVM cannot write /home/jane.doe/src/kernel.o on gpu-node-77"
 IDENTITY = Identity(hosts=("gpu-node-77",))
 
 
