@@ -7,6 +7,7 @@ agree and their fingerprints are equal. One that does not agree is kept apart wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -93,7 +94,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return [(stage, files[stage.name]) for stage in self.capture.capture.stages if stage.name in files]
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything the report shows, read once. Dictionaries are keyed as their names say."""
 
     configurations: tuple[Configuration, ...]
@@ -119,14 +120,30 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def of_cell(self, workload: str, compiler: str) -> list[Configuration]:
         """Every configuration of a cell, the one that stands for it first."""
-        own = [c for c in self.configurations if (c.key.workload, c.key.compiler) == (workload, compiler)]
-        return sorted(own, key=self._configuration_rank)
+        return list(self._cells.get((workload, compiler), ()))
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, str], list[Configuration]]:
+        """Ranked once: every link to a cell asks which of its configurations stands for it."""
+        found: dict[tuple[str, str], list[Configuration]] = {}
+        for c in sorted(self.configurations, key=self._configuration_rank):
+            found.setdefault((c.key.workload, c.key.compiler), []).append(c)
+        return found
+
+    @cached_property
+    def _main_shapes(self) -> dict[tuple[str, str], str]:
+        return {}
 
     def main_shape(self, workload: str, target: str = "") -> str:
         """The shape with the most input elements, of those that were tried (on ``target``, if it is given).
 
         An inspection size stands for the workload only where nothing larger was tried.
         """
+        if (workload, target) not in self._main_shapes:
+            self._main_shapes[workload, target] = self._largest(workload, target)
+        return self._main_shapes[workload, target]
+
+    def _largest(self, workload: str, target: str) -> str:
         own = [c.key for c in self.configurations if c.key.workload == workload]
         shapes = {key.shape for key in own if target in ("", key.target)}
         shapes = shapes or {shape for name, shape in self.fixtures if name == workload}
