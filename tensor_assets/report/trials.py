@@ -76,6 +76,7 @@ def _speed(cell: CellChange) -> dict[str, str]:
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Lines of a unified diff, each with what it is: "", "add", "del", "at"."""
+    """Lines of a unified diff below its two heads, each with what it is: "", "add", "del", "at"."""
     kinds = {"+": "add", "-": "del", "@": "at"}
-    return [(kinds.get(line[:1], ""), line) for line in text.splitlines() if not line.startswith(("---", "+++"))]
+    heads = 2 if text.startswith("--- ") else 0  # a changed line may begin with dashes of its own
+    return [(kinds.get(line[:1], ""), line) for line in text.splitlines()[heads:]]
