@@ -59,10 +59,15 @@ class MatrixView(msgspec.Struct, frozen=True):
 
 
 def matrix_views(snapshot: Snapshot, faces: dict[str, Face]) -> list[MatrixView]:
-    """One matrix per target, the one with the most right cells first. All share the same columns."""
+    """One matrix per target: devices first, then the one with the most right cells. All share the same columns."""
     compilers = in_order({c.key.compiler for c in snapshot.configurations}, faces)
-    views = [_view(snapshot, target, compilers, faces) for target in snapshot.targets()]
-    return sorted(views, key=lambda view: -sum(cell.status == "ok" for row in view.rows for cell in row.cells))
+    views = [(target, _view(snapshot, target, compilers, faces)) for target in snapshot.targets()]
+    return [view for _, view in sorted(views, key=lambda pair: _place(*pair))]
+
+
+def _place(target: str, view: MatrixView) -> tuple[bool, int]:
+    device = target != "cpu" and is_run_target(target)
+    return not device, -sum(cell.status == "ok" for row in view.rows for cell in row.cells)
 
 
 def cell_page(workload: str, compiler: str) -> str:

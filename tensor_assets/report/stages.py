@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from markupsafe import Markup
 from tensor_worker.artifacts import Lines, Stage
@@ -15,6 +17,7 @@ from tensor_assets.report.reading import Configuration, PublicStore
 # A pane keeps a page below its budget: the head of the text and what other parts of the page point at.
 HEAD_LINES = 240
 MOST_LINES = 700
+MOST_BYTES = 150_000  # of a pane's lines as HTML: ten panes make a page
 AROUND = 12
 
 # Hues of program ops, apart from each other also for colour-blind eyes when neighbours; never a compiler's colour.
@@ -85,7 +88,7 @@ def stage_pane(configuration: Configuration, name: str, store: PublicStore, high
 def _pane(configuration: Configuration, stage: Stage, text: str, sha256: str, highlighter: Highlighter) -> Pane:
     rendered = highlighter.lines(text, stage.language)
     marks = _marks(configuration, stage.name)
-    shown = _shown(len(rendered), set(marks))
+    shown = _affordable(_shown(len(rendered), set(marks)), rendered, set(marks))
     lines: list[Line] = []
     for number in shown:
         if lines and number != lines[-1].number + 1:
@@ -147,6 +150,16 @@ def _shown(total: int, referenced: set[int]) -> list[int]:
             break
         wanted.update(range(max(1, number - AROUND), min(total, number + AROUND) + 1))
     return sorted(wanted)
+
+
+def _affordable(numbers: list[int], rendered: Sequence[str], referenced: set[int]) -> list[int]:
+    """Of these lines, those that a page can carry; what something points at stays."""
+    left, kept = MOST_BYTES, []
+    for number in numbers:
+        left -= len(rendered[number - 1])
+        if left >= 0 or number in referenced:
+            kept.append(number)
+    return kept
 
 
 def _gap(hidden: int) -> Line:

@@ -32,7 +32,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[Element, ...] = ()
 
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+class Known(msgspec.Struct, frozen=True, kw_only=True, tag="known"):
     """A fixture as lines of NumPy that make its inputs and what the outputs must be, and the hashes of both."""
 
     program: Program

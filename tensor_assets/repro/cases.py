@@ -30,12 +30,21 @@ _ROWS = (256, 64, 16, 4, 1)
 Read = Callable[[Evidence], bytes]
 
 
+class Refused(msgspec.Struct, frozen=True, tag="refused"):
+    """Why a fixture cannot be spelled."""
+
+    why: str
+
+
 class Spelled:
-    """Fixtures as lines, each worked out once; ``folder`` keeps them between builds of the site."""
+    """Fixtures as lines, each worked out once; ``folder`` keeps them between builds of the site.
+
+    That a fixture cannot be spelled is kept too: it takes as long to find out.
+    """
 
     def __init__(self, read: Read, folder: Path | None = None) -> None:
         self._read, self._folder = read, folder
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, Known | Refused] = {}
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -44,20 +53,27 @@ class Spelled:
         name = hashlib.sha256(msgspec.json.encode((program, sorted(fixture.hashes.items())))).hexdigest()
         if name not in self._known:
             self._known[name] = self._kept(name) or self._made(name, program, fixture)
-        return self._known[name]
+        known = self._known[name]
+        if isinstance(known, Refused):
+            raise ReproRefused(known.why)
+        return known
 
-    def _made(self, name: str, program: Program, fixture: Fixture) -> Known:
+    def _made(self, name: str, program: Program, fixture: Fixture) -> Known | Refused:
         key = f"{program.workload}/{program.shape}/{fixture.name}/{fixture.seed}"
-        made = known_of(program, *_arrays(program, fixture, self._read), key)
+        made: Known | Refused
+        try:
+            made = known_of(program, *_arrays(program, fixture, self._read), key)
+        except ReproRefused as refused:
+            made = Refused(why=str(refused))
         if self._folder:
             (self._folder / f"{name}.json").write_bytes(msgspec.json.encode(made))
         return made
 
-    def _kept(self, name: str) -> Known | None:
+    def _kept(self, name: str) -> Known | Refused | None:
         """None too where a build was cut short as it wrote the file: it is made and written again."""
         path = self._folder / f"{name}.json" if self._folder else None
         try:
-            return msgspec.json.decode(path.read_bytes(), type=Known) if path and path.is_file() else None
+            return msgspec.json.decode(path.read_bytes(), type=Known | Refused) if path and path.is_file() else None
         except msgspec.MsgspecError:
             return None
 

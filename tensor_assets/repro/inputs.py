@@ -30,6 +30,7 @@ LARGEST = 64 * 1024  # bytes of packed arrays in one script: a bug report is rea
 _LARGEST = (127, 15, 7, 3, 1, 2000, 1023, 511, 255, 63, 31)
 _ATTEMPTS = 6  # draws that a recipe may have thrown away before
 _SAMPLE = 64
+_PIECE = 64 * 1024
 
 
 class _Form(NamedTuple):
@@ -136,10 +137,20 @@ def _opposite(name: str, wanted: Float64, key: str, known: Mapping[str, Float64]
 
 
 def _packed(name: str, array: Array, packing: Packing) -> str:
-    packed = base64.b85encode(zlib.compress(np.ascontiguousarray(array).tobytes(), 9)).decode()
+    packed = base64.b85encode(_compressed(np.ascontiguousarray(array).tobytes(), packing.left)).decode()
     packing.left -= len(packed)
     if packing.left < 0:
         raise ReproRefused(
             f"input {name} ({'×'.join(map(str, array.shape))}) is too large for a script and no draw gives it again"
         )
     return f'unpacked("{array.dtype}", {array.shape}, {packed!r})'
+
+
+def _compressed(data: bytes, enough: int) -> bytes:
+    """All of ``data``, or more than ``enough`` bytes of it: what is too large need not be compressed to its end."""
+    compressor, packed = zlib.compressobj(9), b""
+    for start in range(0, len(data), _PIECE):
+        packed += compressor.compress(data[start : start + _PIECE])
+        if len(packed) > enough:
+            return packed
+    return packed + compressor.flush()
