@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import settings
+
+# A shell that starts this in the background lets it ignore Ctrl-C, and so would every process that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says how busy the machine is, not whether the answer is right.
 settings.register_profile("unhurried", deadline=None)
