@@ -153,13 +153,13 @@ def _shown(total: int, referenced: set[int]) -> list[int]:
 
 
 def _affordable(numbers: list[int], rendered: Sequence[str], referenced: set[int]) -> list[int]:
-    """Of these lines, those that a page can carry; what something points at stays."""
+    """Of these lines, those that a page can carry; what something points at before the rest."""
     left, kept = MOST_BYTES, []
-    for number in numbers:
-        left -= len(rendered[number - 1])
-        if left >= 0 or number in referenced:
+    for number in sorted(numbers, key=lambda number: (number not in referenced, number)):
+        if (size := len(rendered[number - 1])) <= left:
+            left -= size
             kept.append(number)
-    return kept
+    return sorted(kept)
 
 
 def _gap(hidden: int) -> Line:
