@@ -12,6 +12,9 @@ from hypothesis import settings
 
 # A shell that starts this in the background lets it ignore Ctrl-C, and so would every process that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# `make test` runs this, and a make that a test runs would take itself for a part of that one.
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    os.environ.pop(name, None)
 
 # How long an example takes says how busy the machine is, not whether the answer is right.
 settings.register_profile("unhurried", deadline=None)
