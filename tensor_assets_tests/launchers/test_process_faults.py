@@ -25,12 +25,12 @@ def outcome(deployment: Deployment, cell: str) -> str:
 
 
 def test_a_launch_from_the_ui_carries_no_tags_and_is_routed(deployment):
-    run = deployment.launch("toy_a|gemm")
+    run = deployment.launch("toy_b|two_layer")
     assert deployment.ended(run) == "SUCCESS"
     tags = deployment.run(run)["tags"]
     assert (tags["tensor_assets/route"], tags["tensor_assets/device"]) == ("gpu", "GPU-one")
     assert tags["tensor_assets/session"] == run
-    _, record = captures(deployment)["toy_a|gemm"]
+    _, record = captures(deployment)["toy_b|two_layer"]
     assert record.allocation.simulated
     assert (record.allocation.device, record.allocation.lease) == (SIMULATED, run)
 

@@ -43,7 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.put(luminal_capture(store, folder / "small", ARTICLE))
     large = {"egraph.json": large_egraph(), "lets": {}}
     store.put(luminal_capture(store, folder / "large", ARTICLE, "large", large_graph(), **large))
-    pages = write_pages(OneProgram(store), folder / "pages", claims=())
+    pages = write_pages(OneProgram(store), folder / "pages")
     return build_site(pages, folder / "site").parent
 
 
