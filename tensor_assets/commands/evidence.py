@@ -22,7 +22,7 @@ from tensor_assets.settings import load_settings
 @click.command()
 @click.argument("target", default="")
 def verify(target: str) -> None:
-    """Re-hash a store or a bundle (default: this checkout's store) and check that it all holds together.
+    """Re-hash a store, a bundle or a built site (default: this checkout's store) and check that it all adds up.
 
     Exits with 1 if anything is missing, changed or does not add up.
     """
