@@ -77,7 +77,7 @@ def test_a_worker_that_hangs_is_censored_at_its_deadline(start, compile_request,
     failure = outcome_of(start, compile_request, variant, deadline=1.5)
     assert failure.outcome.status == "censored"
     assert failure.outcome.reason == "no answer to compile within 1.5 s"
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 60  # the worker itself would never answer
 
 
 def test_the_lifetime_bounds_all_requests_together(start, compile_request):
