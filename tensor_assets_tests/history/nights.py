@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from tensor_assets.evidence.identity import Identity
@@ -56,24 +57,6 @@ def put_nights(
     ids = []
     for number, log in enumerate(values, first):
         version = versions[number - first] if len(versions) else "1.0"
-        median = math.exp(log)
-        series = tuple(
-            Series(
-                process=index,
-                replicate=index,
-                samples=15,
-                median_ns=median,
-                p10_ns=median,
-                p90_ns=median,
-                interval_ns=(median, median),
-                drift=0.0,
-                drifted=False,
-            )
-            for index in range(3)
-        )
-        timing = Timing(
-            clock=clock, cache="warm", data="random", series=series, median_ns=median, noise=NOISE, noise_degrees=12
-        )
         record = BenchmarkRecord(
             key=_key(compiler, version, method),
             outcome=Outcome(status="ok"),
@@ -81,22 +64,49 @@ def put_nights(
             session="",
             allocation=Allocation(id="a", device=device, device_uuid="GPU-1", driver=driver),
             fingerprint=f"code of {version}",
-            timings=(timing,),
+            timings=(_timing(clock, math.exp(log)),),
         )
         ids.append(store.put(record))
     for version in dict.fromkeys(versions or ("1.0",)):
-        store.put(
-            EnvironmentRecord(
-                key=Key(compiler=compiler, target=H200, environment=f"environment of {version}"),
-                outcome=Outcome(status="ok"),
-                provenance=Provenance(created=night(first)),
-                python="3.11.7",
-                lock_sha256="0" * 64,
-                freeze={},
-                version=version,
-            )
-        )
+        store.put(_environment(compiler, version, night(first)))
     return ids
+
+
+def _timing(clock: str, median: float) -> Timing:
+    """Three processes that agree to the nanosecond on ``median`` nanoseconds."""
+    one = Series(
+        process=0,
+        replicate=0,
+        samples=15,
+        median_ns=median,
+        p10_ns=median,
+        p90_ns=median,
+        interval_ns=(median, median),
+        drift=0.0,
+        drifted=False,
+    )
+    series = tuple(msgspec.structs.replace(one, process=index, replicate=index) for index in range(3))
+    return Timing(
+        clock=clock,  # type: ignore[arg-type]
+        cache="warm",
+        data="random",
+        series=series,
+        median_ns=median,
+        noise=NOISE,
+        noise_degrees=12,
+    )
+
+
+def _environment(compiler: str, version: str, created: str) -> EnvironmentRecord:
+    return EnvironmentRecord(
+        key=Key(compiler=compiler, target=H200, environment=f"environment of {version}"),
+        outcome=Outcome(status="ok"),
+        provenance=Provenance(created=created),
+        python="3.11.7",
+        lock_sha256="0" * 64,
+        freeze={},
+        version=version,
+    )
 
 
 def put_capture(

@@ -73,13 +73,7 @@ def capture(
     target: str = "cpu",
     outcome: Outcome | None = None,
 ) -> CaptureRecord:
-    if target != "cpu" and compiler == "luminal":
-        outcome = Outcome(
-            status="unavailable", reason="no Rust toolchain on this machine", remedy="apt-get install cargo"
-        )
-    if target == "sm_90" and compiler in ("inductor", "eager"):
-        outcome = Outcome(status="unavailable", reason=f"{compiler} compiles for CUDA only where a device is present")
-    outcome = outcome or Outcome(status="ok")
+    outcome = _unavailable(compiler, target) or outcome or Outcome(status="ok")
     key = Key(
         workload=workload,
         shape="matrix",
@@ -113,6 +107,14 @@ def capture(
         device=HOST if target == "cpu" else target,
         version=VERSIONS[compiler],
     )
+
+
+def _unavailable(compiler: str, target: str) -> Outcome | None:
+    if target != "cpu" and compiler == "luminal":
+        return Outcome(status="unavailable", reason="no Rust toolchain on this machine", remedy="apt-get install cargo")
+    if target == "sm_90" and compiler in ("inductor", "eager"):
+        return Outcome(status="unavailable", reason=f"{compiler} compiles for CUDA only where a device is present")
+    return None
 
 
 def plan(workload: str, compiler: str, target: str) -> Plan:

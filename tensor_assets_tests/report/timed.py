@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import msgspec
-from tensor_worker.artifacts import Search
+from tensor_worker.artifacts import Launch, Search
 
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import (
@@ -30,6 +30,10 @@ from tensor_assets_tests.report.compiled import plan
 from tensor_assets_tests.report.words import H200, PROVENANCE, sha
 
 CPU_MILLISECONDS = {"tinygrad": 748.0, "max": 10.9, "inductor": 51.2, "tvm": 857.0, "eager": 46.0}
+ROOFS = (
+    Roof(level="HBM", bytes=5.2e6, intensity=309.0, attainable=9.9e14, share=0.32),
+    Roof(level="L2", bytes=4.1e7, intensity=39.3, attainable=4.3e14, share=0.71),
+)
 DEVICE_MICROSECONDS = {"tinygrad": 30.2, "max": 15.6, "inductor": 6.5, "tvm": 48.2, "eager": 8.6, "triton": 5.66}
 
 
@@ -66,30 +70,7 @@ def profile_cells(store: EvidenceStore) -> None:
     for record in benchmarks:
         launches = plan("weight_view", record.key.compiler, H200).launches
         share = _median(record.key.compiler, H200, "weight_view") / len(launches)
-        kernels = tuple(
-            KernelProfile(
-                position=number,
-                kind="kernel" if launch.kind == "library" else launch.kind,
-                name=launch.name,
-                grid=launch.grid or (0, 0, 0),
-                block=launch.block or (0, 0, 0),
-                registers=launch.registers or 0,
-                bytes=33_554_432 if launch.kind == "memset" else 0,
-                duration_ns=share,
-                gap_ns=900.0 if number else 0.0,
-                occupancy=0.1875 if launch.kind != "memset" else None,
-                occupancy_limit="registers" if launch.kind != "memset" else "",
-                waves=0.97 if launch.kind != "memset" else None,
-                operations=1.61e9 if "p" in launch.computes else 1.05e6,
-                roofs=(
-                    Roof(level="HBM", bytes=5.2e6, intensity=309.0, attainable=9.9e14, share=0.32),
-                    Roof(level="L2", bytes=4.1e7, intensity=39.3, attainable=4.3e14, share=0.71),
-                )
-                if "p" in launch.computes
-                else (),
-            )
-            for number, launch in enumerate(launches)
-        )
+        kernels = tuple(_kernel(number, launch, share) for number, launch in enumerate(launches))
         busy = sum(kernel.duration_ns for kernel in kernels)
         store.put(
             ProfileRecord(
@@ -108,6 +89,27 @@ def profile_cells(store: EvidenceStore) -> None:
                 missing={"host lane": "no Nsight Systems on this machine"},
             )
         )
+
+
+def _kernel(position: int, launch: Launch, nanoseconds: float) -> KernelProfile:
+    memset = launch.kind == "memset"
+    contraction = "p" in launch.computes
+    return KernelProfile(
+        position=position,
+        kind="kernel" if launch.kind == "library" else launch.kind,
+        name=launch.name,
+        grid=launch.grid or (0, 0, 0),
+        block=launch.block or (0, 0, 0),
+        registers=launch.registers or 0,
+        bytes=33_554_432 if memset else 0,
+        duration_ns=nanoseconds,
+        gap_ns=900.0 if position else 0.0,
+        occupancy=None if memset else 0.1875,
+        occupancy_limit="" if memset else "registers",
+        waves=None if memset else 0.97,
+        operations=1.61e9 if contraction else 1.05e6,
+        roofs=ROOFS if contraction else (),
+    )
 
 
 def search_efforts(store: EvidenceStore) -> None:
