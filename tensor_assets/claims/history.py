@@ -87,7 +87,7 @@ def _not_newer(remembered: Iterable[Observed], seen: Iterable[Observed]) -> list
 
 def _by_version(observations: list[Observed]) -> list[Observed]:
     order = {version: place for place, version in enumerate(newest_first(o.version for o in observations))}
-    return sorted(observations, key=lambda o: (_question(o), order[o.version], o.device))
+    return sorted(observations, key=lambda o: (_question(o), order[o.version]))
 
 
 def _observed(observation: Observation, query: str) -> Observed:
@@ -107,8 +107,9 @@ def _observed(observation: Observation, query: str) -> Observed:
 
 
 def _question(observed: Observed) -> tuple[str, ...]:
-    return observed.query, observed.workload, observed.shape, observed.compiler, observed.variant
+    """Devices answer for themselves: each has its own newest version."""
+    return observed.query, observed.workload, observed.shape, observed.compiler, observed.variant, observed.device
 
 
 def _place(observed: Observed) -> tuple[str, ...]:
-    return *_question(observed), observed.device, observed.version
+    return *_question(observed), observed.version

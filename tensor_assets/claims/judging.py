@@ -1,6 +1,7 @@
-"""Whether a claim holds: its query asked of the newest version in its scope that answers, on every device there.
+"""Whether a claim holds: its query asked on every device in its scope, of the newest version that answers there.
 
-A version that crashed has nothing to ask; that it crashed is an outcome, which a claim of its own may be about.
+What a newer version does on one device says nothing about another: there the older one's answer stands. A version that
+crashed has nothing to ask; that it crashed is an outcome, which a claim of its own may be about.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One check on one configuration. ``seen`` decides it; ``earlier`` are older versions in scope, newest first."""
+    """One check on one configuration. ``seen`` decides it, one a device; ``earlier`` are older versions there."""
 
     case: Case
     verdict: State
     why: str = ""
     seen: tuple[Observation, ...] = ()
     earlier: tuple[Observation, ...] = ()
-    since: str = ""  # first version of those that differ without one between that holds
+    since: str = ""  # on the first device that differs: first version of those without one between that holds
     held: str = ""  # the version before that, where one was seen
     nearest: Observation | None = None
 
@@ -105,27 +106,29 @@ def _why(cases: Sequence[CaseVerdict], verdict: State) -> str:
 def _judge_case(case: Case, library: Library) -> CaseVerdict:
     query = Query(case.check.query)
     inside = [subject for subject in library.of_cell(case.workload, case.compiler) if _in_scope(subject, case)]
-    by_version = {
-        version: [_observe(case, query, subject, library) for subject in _newest(inside, version)]
-        for version in newest_first(subject.version for subject in inside)
-    }
-    answered = [found for found in by_version.values() if any(o.passed is not None for o in found)]
-    if not answered:
-        silent = [observation for found in by_version.values() for observation in found]
+    asked = [_asked(case, query, subjects, library) for subjects in _by_device(inside)]
+    told = [found for on_device in asked if (found := [o for o in on_device if o.passed is not None])]
+    if not told:
         return CaseVerdict(
             case=case,
             verdict="not measured",
-            why=_unmeasured(case, silent),
+            why=_unmeasured(case, [observation for on_device in asked for observation in on_device]),
             nearest=_nearest(case, query, library, {id(subject) for subject in inside}),
         )
-    told = [tuple(o for o in found if o.passed is not None) for found in answered]
-    seen, earlier = told[0], tuple(o for found in told[1:] for o in found)
-    if all(observation.passed for observation in seen):
+    seen, earlier = tuple(found[0] for found in told), tuple(o for found in told for o in found[1:])
+    wrong = next((found for found in told if not found[0].passed), None)
+    if wrong is None:
         return CaseVerdict(case=case, verdict="holds", seen=seen, earlier=earlier)
-    since, held = _since(told)
-    wrong = next(observation for observation in seen if not observation.passed)
-    why = f"{case.title}: expected {_expectation(case)}, seen {wrong.shown} on {wrong.subject.device}"
+    since, held = _since(wrong)
+    why = _difference(case, wrong[0], seen)
     return CaseVerdict(case=case, verdict="differs", why=why, seen=seen, earlier=earlier, since=since, held=held)
+
+
+def _difference(case: Case, wrong: Observation, seen: Sequence[Observation]) -> str:
+    """With the version, where another device has answered for a newer one."""
+    version, newest = wrong.subject.version, newest_first(observation.subject.version for observation in seen)[0]
+    stands = "" if version == newest else f" ({version}, the newest that answers there)"
+    return f"{case.title}: expected {_expectation(case)}, seen {wrong.shown} on {wrong.subject.device}{stands}"
 
 
 def _in_scope(subject: Subject, case: Case) -> bool:
@@ -136,22 +139,30 @@ def _in_scope(subject: Subject, case: Case) -> bool:
     )
 
 
-def _since(told: Sequence[tuple[Observation, ...]]) -> tuple[str, str]:
-    """The oldest of the newest versions in a row that differ, and the one before it, which held."""
+def _since(told: Sequence[Observation]) -> tuple[str, str]:
+    """Of one device: the oldest of the newest versions in a row that differ, and the one before it, which held."""
     differing = 0
-    while differing < len(told) and not all(observation.passed for observation in told[differing]):
+    while differing < len(told) and not told[differing].passed:
         differing += 1
-    held = told[differing][0].subject.version if differing < len(told) else ""
-    return told[differing - 1][0].subject.version, held
+    held = told[differing].subject.version if differing < len(told) else ""
+    return told[differing - 1].subject.version, held
 
 
-def _newest(subjects: Iterable[Subject], version: str) -> list[Subject]:
-    """The newest record of each device; one that crashed, as with a companion package, hides none that did not."""
-    by_device: dict[str, Subject] = {}
-    for subject in sorted(subjects, key=lambda subject: (subject.status in ANSWERING, subject.created)):
-        if subject.version == version:
-            by_device[subject.device] = subject
-    return [by_device[device] for device in sorted(by_device)]
+def _by_device(subjects: Sequence[Subject]) -> list[list[Subject]]:
+    devices = sorted({subject.device for subject in subjects})
+    return [[subject for subject in subjects if subject.device == device] for device in devices]
+
+
+def _asked(case: Case, query: Query, subjects: Sequence[Subject], library: Library) -> list[Observation]:
+    """The answers on one device, one a version, the newest version first."""
+    versions = newest_first(subject.version for subject in subjects)
+    return [_observe(case, query, _newest(subjects, version), library) for version in versions]
+
+
+def _newest(subjects: Iterable[Subject], version: str) -> Subject:
+    """The newest record of a version; one that crashed, as with a companion package, hides none that did not."""
+    found = (subject for subject in subjects if subject.version == version)
+    return max(found, key=lambda subject: (subject.status in ANSWERING, subject.created))
 
 
 def _observe(case: Case, query: Query, subject: Subject, library: Library) -> Observation:
@@ -175,7 +186,8 @@ def _observe(case: Case, query: Query, subject: Subject, library: Library) -> Ob
 
 def _unmeasured(case: Case, silent: Sequence[Observation]) -> str:
     if silent:
-        return f"{case.title}: {silent[0].why}"
+        newest = newest_first(observation.subject.version for observation in silent)[0]
+        return f"{case.title}: {next(o.why for o in silent if o.subject.version == newest)}"
     versions = f" of version {case.versions}" if case.versions else ""
     return f"no record of {case.title}{versions} on {spelled(case.devices)}"
 

@@ -32,6 +32,6 @@ class ClaimRecord(RecordBase, frozen=True, kw_only=True, tag="claim"):
     why: str = ""
     since: str = ""  # first version that differs, of those in a row up to the newest
     held: str = ""  # the version before it, where one was seen
-    seen: tuple[Observed, ...] = ()  # newest version in scope
-    earlier: tuple[Observed, ...] = ()  # older versions in scope, newest first; also of records that are gone
+    seen: tuple[Observed, ...] = ()  # newest version in scope that answers, of each device
+    earlier: tuple[Observed, ...] = ()  # older ones, newest first by device; also of records that are gone
     nearest: tuple[Observed, ...] = ()  # outside the scope, where nothing inside answers

@@ -72,6 +72,31 @@ def test_on_every_device_in_scope_it_must_hold(tmp_path: Path) -> None:
     assert "NVIDIA H200" in found.why
 
 
+def test_a_newer_version_elsewhere_hides_no_difference_that_stands_on_a_device(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, target="NVIDIA H200", version="0.13.0")
+    differing = put(store, target="NVIDIA H200", version="0.14.0", grid=(1, 1, 1))
+    holding = put(store, target="sm_90", version="0.15.0")
+    found = judged(store, claim())
+    assert (found.verdict, found.since) == ("differs", "since 0.14.0, 0.13.0 held")
+    assert found.why == (
+        "bias × tinygrad at matrix: expected [[8, 16, 1]], seen [[1, 1, 1]] on NVIDIA H200"
+        " (0.14.0, the newest that answers there)"
+    )
+    assert [observation.subject.records[0] for observation in found.seen] == [differing, holding]
+    put(store, target="NVIDIA H200", version="0.15.0")
+    assert judged(store, claim()).verdict == "holds"
+
+
+def test_what_an_older_version_showed_on_another_device_still_bears_a_claim_out(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, target="NVIDIA H200", version="0.14.0")
+    put(store, target="sm_90", version="0.15.0", grid=(1, 1, 1))
+    found = judged(store, claim())
+    assert (found.verdict, found.since) == ("differs", "in every version seen, the first 0.15.0")
+    assert [(o.subject.device, o.passed) for o in found.seen] == [("NVIDIA H200", True), ("sm_90", False)]
+
+
 def test_a_version_that_crashes_leaves_the_last_that_answered(tmp_path: Path) -> None:
     store = empty(tmp_path)
     put(store, version="0.14.0")

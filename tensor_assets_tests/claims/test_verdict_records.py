@@ -69,6 +69,21 @@ def test_a_newer_version_that_was_withdrawn_did_not_hold_before(tmp_path: Path) 
     assert [o.version for o in record.earlier] == ["0.13.0"]
 
 
+def test_since_is_of_the_device_that_differs(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, version="0.13.0")
+    put(store, version="0.14.0", grid=(1, 1, 1))
+    put(store, target="sm_90", version="0.14.0")
+    put(store, target="sm_90", version="0.15.0")
+    record = filed(store)
+    assert (record.verdict, record.since, record.held) == ("differs", "0.14.0", "0.13.0")
+    assert [(o.device, o.version, o.passed) for o in record.seen] == [
+        ("NVIDIA H200", "0.14.0", False),
+        ("sm_90", "0.15.0", True),
+    ]
+    assert verify(store.url).sound
+
+
 def test_what_another_question_saw_is_not_carried_over(tmp_path: Path) -> None:
     store = empty(tmp_path)
     put(store)
