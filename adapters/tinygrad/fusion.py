@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from tinygrad.dtype import dtypes
 from tinygrad.uop.ops import GroupOp, Ops, UOp
 
+from .dialect import elements
 from .kernels import Kernel
 from .semantic import TensorGraph
 
@@ -63,10 +64,10 @@ def _kernel_fusion(kernel: Kernel, graph: TensorGraph, held: dict[UOp, UOp]) -> 
 
 def _value_held(kernel: Kernel, buffer: UOp, graph: TensorGraph, leaves: set[UOp]) -> tuple[UOp, bool]:
     wanted = _arithmetic(kernel.ast.toposort())
-    size, dtype = buffer.max_numel(), buffer.dtype
+    size, dtype = elements(buffer), buffer.dtype
     scored: list[tuple[int, UOp]] = []
     for uop in graph.root.toposort():
-        if uop.op in _STORABLE and uop.dtype == dtype and uop.max_numel() == size and uop not in leaves:
+        if uop.op in _STORABLE and uop.dtype == dtype and elements(uop) == size and uop not in leaves:
             cone = _cone(uop, leaves)
             if _leaves(cone) <= leaves:
                 difference = (_arithmetic(cone) - wanted) + (wanted - _arithmetic(cone))

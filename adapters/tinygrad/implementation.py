@@ -16,6 +16,7 @@ from tinygrad.engine.realize import get_graph_runtime
 from tinygrad.helpers import Context
 from tinygrad.uop.ops import Ops, UOp
 
+from .dialect import fill
 from .kernels import Kernel, compilations, programs_run
 from .lowering import DTYPES, Lowering
 
@@ -152,8 +153,7 @@ def _buffer(tensor: Tensor) -> Buffer:
 
 
 def _fill(buffer: Buffer, array: np.ndarray) -> None:
-    flat = memoryview(bytearray(array.tobytes()))
-    buffer.ensure_allocated().copy_from(Buffer("PYTHON", buffer.size, buffer.dtype, opaque=flat))
+    fill(buffer.ensure_allocated(), memoryview(bytearray(array.tobytes())))
 
 
 def _numpy_dtype(tensor: Tensor) -> type[np.floating]:

@@ -13,6 +13,8 @@ from tinygrad.helpers import Context, Target
 from tinygrad.renderer.cstyle import CUDARenderer
 from tinygrad.uop.ops import Ops, UOp
 
+from .dialect import code_of
+
 BEAMS = {"default": 0, "tuned": 2, "expanded": 8, "widened": 0}
 
 
@@ -35,15 +37,15 @@ class Kernel:
     @property
     def lines(self) -> tuple[UOp, ...]:
         """The linearized UOps, in the order of the code."""
-        return self.program.src[1].src
+        return tuple(code_of(self.program)[0])
 
     @property
     def source(self) -> str:
-        return str(self.program.src[2].arg)
+        return code_of(self.program)[1]
 
     @property
     def binary(self) -> bytes:
-        return bytes(self.program.src[3].arg)
+        return code_of(self.program)[2]
 
 
 def schedule(outputs: Mapping[str, Tensor]) -> UOp:

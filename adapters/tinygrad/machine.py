@@ -14,8 +14,8 @@ from pathlib import Path
 import capstone
 from tensor_worker.adapter import Unavailable
 from tinygrad.runtime.support.compiler_cuda import NVRTCCompiler
-from tinygrad.runtime.support.elf import elf_loader
 
+from .dialect import text_section
 from .toolchain import cuda_root
 
 # Tensor-core instructions first; where there is none, what multiplies most: in FP32, in FP16, or on a CPU.
@@ -38,12 +38,10 @@ class Resources:
 
 
 def disassemble_object(binary: bytes) -> str:
-    """The ``.text`` of a relocatable object of this machine's architecture, offsets first."""
+    """The code of the CPU device's binary, for this machine's architecture, offsets first."""
     architecture, mode = _ARCHITECTURES[platform.machine()]
-    _, sections, _ = elf_loader(binary)
-    text = next(section.content for section in sections if section.name == ".text")
     decoder = capstone.Cs(architecture, mode)
-    found = decoder.disasm(text, 0)
+    found = decoder.disasm(text_section(binary), 0)
     lines = [f"{step.address:6x}:  {step.mnemonic} {step.op_str}".rstrip() for step in found]
     return "\n".join(lines) + "\n"
 

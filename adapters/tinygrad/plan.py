@@ -10,6 +10,7 @@ from tensor_worker.normalize import code_sha256
 from tensor_worker.program import Program
 from tinygrad.uop.ops import UOp, sym_infer
 
+from .dialect import elements
 from .fusion import Fusion
 from .kernels import Kernel
 from .rounding import roundings
@@ -100,7 +101,7 @@ def _buffer(index: int, buffer: UOp, kernels: Sequence[Kernel], memory: Memory) 
     return Buffer(
         name=name,
         role=role,  # type: ignore[arg-type]
-        bytes=int(buffer.max_numel()) * buffer.dtype.itemsize,
+        bytes=elements(buffer) * buffer.dtype.itemsize,
         first=written[0] if written else None,
         last=read[-1] if read else None,
     )

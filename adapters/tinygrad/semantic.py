@@ -10,6 +10,8 @@ from tensor_worker.program import Op, Program
 from tinygrad import Tensor
 from tinygrad.uop.ops import GroupOp, Ops, UOp
 
+from .dialect import shape_of
+
 STAGE = "tensor-uops"
 
 # Numbers that say a shape, and the constants of the arithmetic: text, not structure.
@@ -67,7 +69,7 @@ def _node(uop: UOp, identity: str, graph: TensorGraph, program: Program) -> Node
         id=identity,
         op=_native_name(uop, graph),
         role=_role(uop, [program.value(name) for name in owners]),
-        shape=_shape(uop),
+        shape=shape_of(uop),
         dtype=uop.dtype.name,
         lines=(line, line),
         program_ops=owners,
@@ -104,12 +106,6 @@ def _role(uop: UOp, owners: list[object]) -> Role:
     if uop.op is Ops.REDUCE:
         return "reduction"
     return "epilogue" if uop.op in GroupOp.ALU else "other"
-
-
-def _shape(uop: UOp) -> tuple[int, ...]:
-    if uop.op is Ops.SINK:
-        return ()
-    return tuple(int(size) for size in uop.shape)
 
 
 def _owners(program: Program, values: Mapping[str, UOp]) -> dict[UOp, tuple[str, ...]]:

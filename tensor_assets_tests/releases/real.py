@@ -32,32 +32,6 @@ from tensor_assets.settings import ROOT, load_settings
 from tensor_assets_tests.releases.indexes import folder_index
 
 SHAPE = "matrix_inspect"
-# What tinygrad renamed or moved between 0.13 and 0.14. The project's adapter speaks to 0.14 alone: without these lines
-# 0.13.0 is ``crashed`` in every cell, and there is nothing to compare 0.14.0 with.
-BOTH_VERSIONS = (
-    ("kernels.py", "self.program.src[1].src", "self.program.src[-3].src"),
-    ("kernels.py", "self.program.src[2].arg", "self.program.src[-2].arg"),
-    ("kernels.py", "self.program.src[3].arg", "self.program.src[-1].arg"),
-    ("plan.py", "buffer.max_numel()", "__import__('math').prod(buffer.max_shape)"),
-    ("fusion.py", "buffer.max_numel()", "__import__('math').prod(buffer.max_shape)"),
-    ("fusion.py", "uop.max_numel()", "__import__('math').prod(uop.max_shape)"),
-    ("semantic.py", "for size in uop.shape)", "for size in uop._shape or ())"),
-    (  # 0.13's compiler returns the loaded image, not the object
-        "machine.py",
-        "    _, sections, _ = elf_loader(binary)\n    text = next(section.content for section in sections"
-        ' if section.name == ".text")\n',
-        "    text = binary\n    if binary[:4] == b'\\x7fELF':\n        _, sections, _ = elf_loader(binary)\n"
-        "        text = next(section.content for section in sections if section.name == '.text')\n",
-    ),
-    (
-        "implementation.py",
-        'buffer.ensure_allocated().copy_from(Buffer("PYTHON", buffer.size, buffer.dtype, opaque=flat))',
-        "_copied(buffer.ensure_allocated(), flat)\n\n\ndef _copied(buffer, flat):\n"
-        '    if hasattr(buffer, "copy_from"):\n'
-        '        buffer.copy_from(Buffer("PYTHON", buffer.size, buffer.dtype, opaque=flat))\n'
-        "    else:\n        buffer.copyin(memoryview(flat))",
-    ),
-)
 
 
 class Index:
@@ -130,16 +104,9 @@ def _at_older_tinygrad(folder: Path) -> Workspace:
     found = at_version(space, "tinygrad", "0.13.0")
     adapter = space.settings.adapters / "tinygrad"
     shutil.copyfile(found.lock, adapter / "requirements.lock")
-    _edit(adapter / "requirements.in", "tinygrad==0.14.0", "tinygrad==0.13.0")
-    for file, now, then in BOTH_VERSIONS:
-        _edit(adapter / file, now, then)
+    wanted = adapter / "requirements.in"
+    wanted.write_text(wanted.read_text().replace("tinygrad==0.14.0", "tinygrad==0.13.0"))
     return _checkout(folder)
-
-
-def _edit(path: Path, now: str, then: str) -> None:
-    text = path.read_text()
-    assert now in text or then in text, f"{path.name} no longer says {now!r}"
-    path.write_text(text if then in text else text.replace(now, then))
 
 
 def _checkout(folder: Path) -> Workspace:
