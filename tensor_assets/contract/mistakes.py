@@ -6,12 +6,14 @@ Each is recognized from the output, the reference and, where it is about operand
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 from tensor_worker.program import Op, Program
 
 from tensor_assets.contract.exact import contract
 from tensor_assets.contract.floats import Array, Float64, rounded
+from tensor_assets.contract.leaning import leaning
 from tensor_assets.contract.oracle import Rule, by_contract, complete, outputs_of, require_inputs
 
 Outputs = Mapping[str, Array]
@@ -49,8 +51,9 @@ def saturating(limit: float) -> Rule:
     return rule
 
 
-def mistakes(program: Program) -> dict[str, Mistake]:
-    """For each mistake the outputs it would give."""
+def mistakes(program: Program, lean: float = 0.0) -> dict[str, Mistake]:
+    """For each mistake the outputs it would give; ``lean`` as for ``with_rule``."""
+    changed = partial(with_rule, program, lean=lean)
     found: dict[str, Mistake] = {
         "sign flipped": lambda inputs, right: {name: -array for name, array in right.items()},
         "output stored transposed": lambda inputs, right: {
@@ -65,25 +68,26 @@ def mistakes(program: Program) -> dict[str, Mistake]:
         found["outputs swapped"] = lambda inputs, right: _rotated(right)
     kinds = {op.op for op in program.ops}
     if "matmul" in kinds:
-        found["last term of the contraction missing"] = with_rule(program, _without_last("matmul"))
+        found["last term of the contraction missing"] = changed(_without_last("matmul"))
     if kinds & {"sum", "mean"}:
-        found["last term of the reduction missing"] = with_rule(program, _without_last("sum", "mean"))
+        found["last term of the reduction missing"] = changed(_without_last("sum", "mean"))
         if "matmul" in kinds:
-            found["last term of every sum missing"] = with_rule(program, _without_last("matmul", "sum", "mean"))
+            found["last term of every sum missing"] = changed(_without_last("matmul", "sum", "mean"))
     if "matmul" in kinds:
-        found["weight read along its other axis"] = with_rule(program, _misread)
+        found["weight read along its other axis"] = changed(_misread)
     for op in program.ops:
         if op.op in ("add", "sub"):
-            found[f"{op.name} has the wrong sign"] = with_rule(program, _negating(op.name))
+            found[f"{op.name} has the wrong sign"] = changed(_negating(op.name))
     return found
 
 
-def with_rule(program: Program, rule: Rule) -> Mistake:
-    """The outputs of the oracle with another rule."""
+def with_rule(program: Program, rule: Rule, lean: float = 0.0) -> Mistake:
+    """The outputs of the oracle with another rule, FP32 values ``lean`` units larger where boundaries read them."""
+    applied = leaning(program, rule, lean)
 
     def outputs(inputs: Mapping[str, Array], right: Outputs) -> Outputs:
         with np.errstate(all="ignore"):
-            return outputs_of(program, complete(program, require_inputs(program, inputs), rule))
+            return outputs_of(program, complete(program, require_inputs(program, inputs), applied))
 
     return outputs
 

@@ -17,6 +17,7 @@ from tensor_worker.program import Op, Program
 from tensor_assets.contract.accumulate import Order, accumulated, bf16, by_halves, f16, in_fours, in_sequence, tf32
 from tensor_assets.contract.exact import contract
 from tensor_assets.contract.floats import Array, Float64, bfloat16, rounded, ties_away16, toward_zero16
+from tensor_assets.contract.leaning import leaning
 from tensor_assets.contract.oracle import Rule, Values, by_contract, complete, exact_result, execute, outputs_of
 
 # Results of these are operands' own values: they commute with rounding, so a missing rounding passes through them.
@@ -41,11 +42,14 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
     def title(self) -> str:
         return f"{self.name}: {', '.join(self.ops)}"
 
-    def outputs(self, program: Program, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """What a compiler with this violation returns (FP64 work of every op: cut rows first for large programs)."""
-        return self.outputs_from(program, execute(program, inputs))
+    def outputs(self, program: Program, inputs: Mapping[str, Array], lean: float = 0.0) -> dict[str, Array]:
+        """What a compiler with this violation returns (FP64 work of every op: cut rows first for large programs).
 
-    def outputs_from(self, program: Program, right: Values) -> dict[str, Array]:
+        ``lean``: with FP32 values as many units larger where boundaries read them.
+        """
+        return self.outputs_from(program, execute(program, inputs), lean)
+
+    def outputs_from(self, program: Program, right: Values, lean: float = 0.0) -> dict[str, Array]:
         """As ``outputs``, from the right values: only those that depend on ``ops`` are computed anew."""
         changed: set[str | float] = set(self.ops)
         for op in program.ops:
@@ -53,7 +57,11 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
                 changed.add(op.name)
         known = {name: value for name, value in right.items() if name not in changed}
         with np.errstate(all="ignore"):
-            return outputs_of(program, complete(program, known, self.rule))
+            return outputs_of(program, complete(program, known, leaning(program, self.rule, lean)))
+
+    def answering(self, program: Program, lean: float) -> Callable[[Mapping[str, Array], object], dict[str, Array]]:
+        """``outputs`` as a function of the inputs."""
+        return lambda inputs, right: self.outputs(program, inputs, lean)
 
 
 def violations(program: Program) -> tuple[Violation, ...]:

@@ -48,6 +48,31 @@ def test_the_tail_of_the_tail():
     assert tried("FP16 accumulation", *tools).boundary == "FP16 accumulation"
 
 
+@pytest.mark.parametrize(
+    ("compiler", "workload", "shape", "seed", "boundary"),
+    [
+        # Zeros for subnormal results explain every wrong element, too, but not one of 192 right ones of exact-1.
+        (
+            "subnormal operands flushed",
+            "projection_chain",
+            "matrix_inspect",
+            18,
+            "subnormal operands flushed: y or p, y",
+        ),
+        # Of a wrong norm an FP16 value may be an FP32 unit from a tie, and decides a row: of a fixture that passed,
+        ("sum negated", "norm_projection", "inspect", 41, "t has the wrong sign"),
+        ("number forgotten", "norm_projection", "inspect", 105, "number left out"),
+        # or of one that did not.
+        ("sum negated", "norm_projection", "inspect", 108, "t has the wrong sign"),
+    ],
+)
+def test_the_name_is_what_fits_all_that_came_back(compiler, workload, shape, seed, boundary):
+    admission = tried(compiler, *bench(workload, shape, seed))
+    assert not admission.admitted
+    assert admission.boundary.startswith(boundary)
+    assert admission.boundary_share == 1.0
+
+
 def rows_of(*ops: Op) -> Program:
     """A program over one input x [2, 4]; every op keeps its shape."""
     return Program(
