@@ -2,56 +2,54 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import click
 
-from tensor_assets.commands import (
-    alerts,
-    bisect,
-    campaign,
-    claims,
-    compare,
-    devices,
-    doctor,
-    environment,
-    evidence,
-    publish,
-    releases,
-    report,
-    repro,
-    ui,
-    workload,
-)
 from tensor_assets.errors import TensorAssetsError
 
+# Name → module:function below tensor_assets.commands, in the order of the help.
+COMMANDS = {
+    "report": "report:report",
+    "ui": "ui:ui",
+    "doctor": "doctor:doctor",
+    "environment": "environment:environment",
+    "pack": "pack:pack_command",
+    "workload": "workload:workload",
+    "claims": "claims:claims",
+    "campaign": "campaign:campaign",
+    "alerts": "alerts:alerts",
+    "repro": "repro:repro",
+    "bisect": "bisect:bisect_command",
+    "devices": "devices:devices",
+    "releases": "releases:releases",
+    "compare": "compare:compare",
+    "publish": "publish:publish",
+    "verify": "evidence:verify",
+    "export": "evidence:export",
+    "import": "evidence:import_",
+    "gc": "evidence:gc",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+
+class Commands(click.Group):
+    """Imports a command when it is asked for: a campaign needs no Dagster, and nobody waits for what others need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, function = COMMANDS[cmd_name].split(":")
+        found: click.Command = getattr(importlib.import_module(f"tensor_assets.commands.{module}"), function)
+        return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def cli() -> None:
     """What tensor compilers really do with a small program: captured, judged, timed and reported."""
-
-
-for command in (
-    report.report,
-    ui.ui,
-    doctor.doctor,
-    environment.environment,
-    workload.workload,
-    claims.claims,
-    campaign.campaign,
-    alerts.alerts,
-    repro.repro,
-    bisect.bisect_command,
-    devices.devices,
-    releases.releases,
-    compare.compare,
-    publish.publish,
-    evidence.verify,
-    evidence.export,
-    evidence.import_,
-    evidence.gc,
-):
-    cli.add_command(command)
 
 
 def main() -> None:

@@ -89,6 +89,12 @@ def _packed(adapter: AdapterFolder, packed: Path, tools: Tools) -> Environment |
     if isinstance(path, Outcome):
         return path
     found = packed_freeze(path)
+    if adapter.package and _normalized(adapter.package) not in found:
+        return Outcome(
+            status="unavailable",
+            reason=f"{adapter.package} is neither packed in {packed.name} nor installed in {sys.executable}",
+            remedy=f"tensor-assets pack {packed.name} {adapter.name}",
+        )
     return Environment(
         python=Path(sys.executable),
         hash=packed_hash(found, tools.versions),

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import shutil
 import subprocess
 import threading
-import zipfile
 from pathlib import Path
 
 import msgspec
@@ -15,64 +12,10 @@ import pytest
 
 from tensor_assets.errors import ManifestError, StoreUnwritable
 from tensor_assets.records import Outcome
-from tensor_assets.settings import Settings
 from tensor_assets.workers import system
-from tensor_assets.workers.adapters import AdapterFolder, SystemTool, discover
+from tensor_assets.workers.adapters import SystemTool, discover
 from tensor_assets.workers.environments import build_environment, environment_folder
 from tensor_assets.workers.exclusive import exclusive
-
-
-def wheel(folder: Path, name: str = "tiny_compiler", version: str = "1.2") -> tuple[Path, str]:
-    """A real wheel with one module, and its SHA-256."""
-    info = f"{name}-{version}.dist-info"
-    files = {
-        f"{name}.py": f"VERSION = {version!r}\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{path},sha256={digest(text)},{len(text)}\n" for path, text in files.items())
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for inner, text in files.items():
-            archive.writestr(inner, text)
-        archive.writestr(f"{info}/RECORD", f"{record}{info}/RECORD,,\n")
-    return path, hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def digest(text: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(
-        root=tmp_path,
-        store=str(tmp_path / "store"),
-        cache=tmp_path / "cache",
-        workloads=(),
-        adapters=tmp_path / "adapters",
-        site=tmp_path / "site",
-    )
-
-
-@pytest.fixture
-def adapter(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Makes an adapter folder whose lock pins the tiny wheel, which uv finds in a local folder and nowhere else."""
-    links = tmp_path / "wheels"
-    links.mkdir()
-    monkeypatch.setenv("UV_FIND_LINKS", str(links))
-    monkeypatch.setenv("UV_NO_INDEX", "1")
-    _, sha256 = wheel(links)
-
-    def make(name: str = "tiny", sha256: str = sha256, **fields: object) -> AdapterFolder:
-        folder = settings.adapters / name
-        folder.mkdir(parents=True)
-        manifest = {"name": name, "title": name, "colour": "#777777", "package": "Tiny.Compiler", "targets": ["cpu"]}
-        (folder / "adapter.json").write_bytes(msgspec.json.encode(manifest | fields))
-        (folder / "requirements.lock").write_text(f"tiny-compiler==1.2 \\\n    --hash=sha256:{sha256}\n")
-        return discover(settings.adapters)[name]
-
-    return make
 
 
 class Keeper:
