@@ -92,6 +92,35 @@ def judge(claim: Claim, library: Library) -> Judgement:
     return Judgement(claim=claim, verdict=verdict, why=_why(cases, verdict), cases=cases)
 
 
+def in_scope(subject: Subject, case: Case) -> bool:
+    """Whether ``subject`` may answer for ``case``."""
+    return (
+        case.is_configuration(subject.workload, subject.shape, subject.compiler, subject.variant)
+        and case.on_device(subject.device)
+        and in_range(subject.version, case.versions)
+    )
+
+
+def observe(case: Case, query: Query, subject: Subject, library: Library) -> Observation:
+    """What ``subject`` answers, or why it does not."""
+    expected = case.check.expected
+    if subject.status not in ANSWERING:
+        why = f"{subject.compiler} {subject.version} was {subject.status}: {subject.reason}".replace("  ", " ")
+        return Observation(subject=subject, expected=expected, why=why)
+    try:
+        value = query.ask(library.document(subject, deep=query.deep))
+    except BadQuery as problem:
+        # A function that is given nothing, as where an optional part is missing, is no answer either.
+        said = "the record does not say" if 'received: "null"' in str(problem) else f"the query {problem}"
+        return Observation(subject=subject, expected=expected, why=said)
+    if unsaid(value, expected):
+        return Observation(subject=subject, expected=expected, why="the record does not say", shown="nothing")
+    passed = passes(case.check.operator, value, expected, case.check.tolerance)
+    shown = shown_value(value, case.check.operator, expected)
+    texts = tuple(library.texts(subject, query))
+    return Observation(subject=subject, expected=expected, value=value, passed=passed, shown=shown, texts=texts)
+
+
 def _why(cases: Sequence[CaseVerdict], verdict: State) -> str:
     if verdict == "holds":
         return ""
@@ -105,7 +134,7 @@ def _why(cases: Sequence[CaseVerdict], verdict: State) -> str:
 
 def _judge_case(case: Case, library: Library) -> CaseVerdict:
     query = Query(case.check.query)
-    inside = [subject for subject in library.of_cell(case.workload, case.compiler) if _in_scope(subject, case)]
+    inside = [subject for subject in library.of_cell(case.workload, case.compiler) if in_scope(subject, case)]
     asked = [_asked(case, query, subjects, library) for subjects in _by_device(inside)]
     told = [found for on_device in asked if (found := [o for o in on_device if o.passed is not None])]
     if not told:
@@ -131,14 +160,6 @@ def _difference(case: Case, wrong: Observation, seen: Sequence[Observation]) -> 
     return f"{case.title}: expected {_expectation(case)}, seen {wrong.shown} on {wrong.subject.device}{stands}"
 
 
-def _in_scope(subject: Subject, case: Case) -> bool:
-    return (
-        case.is_configuration(subject.workload, subject.shape, subject.compiler, subject.variant)
-        and case.on_device(subject.device)
-        and in_range(subject.version, case.versions)
-    )
-
-
 def _since(told: Sequence[Observation]) -> tuple[str, str]:
     """Of one device: the oldest of the newest versions in a row that differ, and the one before it, which held."""
     differing = 0
@@ -156,32 +177,13 @@ def _by_device(subjects: Sequence[Subject]) -> list[list[Subject]]:
 def _asked(case: Case, query: Query, subjects: Sequence[Subject], library: Library) -> list[Observation]:
     """The answers on one device, one a version, the newest version first."""
     versions = newest_first(subject.version for subject in subjects)
-    return [_observe(case, query, _newest(subjects, version), library) for version in versions]
+    return [observe(case, query, _newest(subjects, version), library) for version in versions]
 
 
 def _newest(subjects: Iterable[Subject], version: str) -> Subject:
     """The newest record of a version; one that crashed, as with a companion package, hides none that did not."""
     found = (subject for subject in subjects if subject.version == version)
     return max(found, key=lambda subject: (subject.status in ANSWERING, subject.created))
-
-
-def _observe(case: Case, query: Query, subject: Subject, library: Library) -> Observation:
-    expected = case.check.expected
-    if subject.status not in ANSWERING:
-        why = f"{subject.compiler} {subject.version} was {subject.status}: {subject.reason}".replace("  ", " ")
-        return Observation(subject=subject, expected=expected, why=why)
-    try:
-        value = query.ask(library.document(subject, deep=query.deep))
-    except BadQuery as problem:
-        # A function that is given nothing, as where an optional part is missing, is no answer either.
-        said = "the record does not say" if 'received: "null"' in str(problem) else f"the query {problem}"
-        return Observation(subject=subject, expected=expected, why=said)
-    if unsaid(value, expected):
-        return Observation(subject=subject, expected=expected, why="the record does not say", shown="nothing")
-    passed = passes(case.check.operator, value, expected, case.check.tolerance)
-    shown = shown_value(value, case.check.operator, expected)
-    texts = tuple(library.texts(subject, query))
-    return Observation(subject=subject, expected=expected, value=value, passed=passed, shown=shown, texts=texts)
 
 
 def _unmeasured(case: Case, silent: Sequence[Observation]) -> str:
@@ -196,7 +198,7 @@ def _nearest(case: Case, query: Query, library: Library, inside: set[int]) -> Ob
     """The same question asked of what comes closest to the scope from outside."""
     outside = [s for s in library.of_cell(case.workload, case.compiler) if id(s) not in inside]
     for subject in sorted(outside, key=_distance(case)):
-        observation = _observe(case, query, subject, library)
+        observation = observe(case, query, subject, library)
         if observation.passed is not None:
             return observation
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from tensor_assets.claims.documents import document_of
 from tensor_assets.claims.query import MACHINE, Query
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, EvidencePrivate
 from tensor_assets.records import EffortRecord, Evidence, Key, StageFile
-from tensor_assets.report.reading import Configuration, PublicStore, every_configuration
+from tensor_assets.report.reading import Configuration, PublicStore, configurations_of, every_configuration
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,15 +31,19 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Library:
-    """Every capture of a store with what was measured of it, as documents. A document is made once."""
+    """Every capture of a store with what was measured of it, as documents. A document is made once.
 
-    def __init__(self, store: PublicStore) -> None:
+    ``captures`` are ids where it is to hold these alone, whatever became of the release that they are of.
+    """
+
+    def __init__(self, store: PublicStore, captures: Iterable[str] | None = None) -> None:
         self._store = store
-        self._configurations = {c.capture_id: c for c in every_configuration(store)}
+        found = every_configuration(store) if captures is None else configurations_of(store, captures)
+        self._configurations = {c.capture_id: c for c in found}
         self._efforts = list(store.records(EffortRecord))
+        self.subjects = {name: _subject(c, self._efforts) for name, c in self._configurations.items()}  # by capture id
         self._cells: dict[tuple[str, str], list[Subject]] = defaultdict(list)
-        for configuration in self._configurations.values():
-            subject = _subject(configuration, self._efforts)
+        for subject in self.subjects.values():
             self._cells[subject.workload, subject.compiler].append(subject)
         self._documents: dict[tuple[str, bool], Any] = {}
 

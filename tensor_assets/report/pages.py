@@ -102,7 +102,9 @@ class PageWriter:
 
     def show_claims(self, folders: Sequence[Path]) -> None:
         """Let pages say ``{{ claim("id") }}``."""
-        self.claims = ClaimPages(self.store, load_claims(folders), self.snapshot, self.files)
+        known = load_claims(folders)
+        self.claims = ClaimPages(self.store, known, self.snapshot, self.files)
+        self.changes.show_claims(known.values())
         self.renderer.environment.globals["claim"] = self.claims.function()
 
     def write(self) -> None:

@@ -172,17 +172,19 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 def every_configuration(store: Records, *, newest: bool = False) -> tuple[Configuration, ...]:
     """The latest capture of every key, so one for each version of a compiler; or only the newest of them all."""
-    environments = dict(store.records(EnvironmentRecord))
-    benchmarks = list(store.records(BenchmarkRecord))
-    profiles = list(store.records(ProfileRecord))
     held = environments_not_accepted(store)
     captures = (
         pair
         for pair in store.records(CaptureRecord)
         if (pair[1].key.compiler, pair[1].key.environment) not in held  # a release on trial is no cell's yet
     )
-    chosen = _latest(captures) if newest else list(captures)
-    return tuple(_configuration(*capture, environments, benchmarks, profiles) for capture in chosen)
+    return _configurations(store, _latest(captures) if newest else captures)
+
+
+def configurations_of(store: PublicStore, captures: Iterable[str]) -> tuple[Configuration, ...]:
+    """These captures, by record id, whether or not their release was accepted and whatever came after them."""
+    found = ((record_id, store.get(record_id)) for record_id in dict.fromkeys(captures))
+    return _configurations(store, [(i, record) for i, record in found if isinstance(record, CaptureRecord)])
 
 
 def read_snapshot(store: Records) -> Snapshot:
@@ -198,6 +200,13 @@ def read_snapshot(store: Records) -> Snapshot:
 def is_run_target(target: str) -> bool:
     """Whether code for ``target`` is ever executed."""
     return not target.startswith(SIMULATED_TARGETS)
+
+
+def _configurations(store: Records, captures: Iterable[tuple[str, CaptureRecord]]) -> tuple[Configuration, ...]:
+    environments = dict(store.records(EnvironmentRecord))
+    benchmarks = list(store.records(BenchmarkRecord))
+    profiles = list(store.records(ProfileRecord))
+    return tuple(_configuration(*capture, environments, benchmarks, profiles) for capture in captures)
 
 
 def _configuration(
