@@ -1,16 +1,7 @@
-/* Two configurations side by side: facts, times, activities, stages. Line differences by the diff package. */
+/* Two configurations side by side: facts, times, activities, stages. Lines are compared by difference.js. */
 (function () {
   "use strict";
-  const data = {};
-  window.tensorAssetsCompared = (name, facts) => { data[name] = facts; };
-
-  function el(tag, attributes, ...children) {
-    const node = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes || {})) if (value !== false) node.setAttribute(name, value);
-    node.append(...children);
-    return node;
-  }
-  const scrolled = (label, child) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, child);
+  const { compared, difference, el, scrolled } = window.tensorAssetsDifference;
   const section = (title, ...children) => el("section", {}, el("h2", {}, title), ...children);
 
   function heads(a, b) {
@@ -91,7 +82,7 @@
     const fill = () => {
       if (box.dataset.filled) return;
       box.dataset.filled = "1";
-      box.append(diffed ? difference(one, other) : beside(one, other));
+      box.append(...(diffed ? difference(one.text, other.text) : [beside(one, other)]));
       if ((one && one.cut) || (other && other.cut)) box.append(el("p", { class: "caption" }, "Long texts are compared by their beginning."));
     };
     box.addEventListener("toggle", () => box.open && fill());
@@ -99,40 +90,19 @@
     return box;
   }
 
-  function difference(one, other) {
-    const rows = el("tbody");
-    let [left, right, shown] = [1, 1, 0];
-    for (const part of window.Diff.diffLines(one.text, other.text)) {
-      const lines = part.value.replace(/\n$/, "").split("\n");
-      const far = !part.added && !part.removed && lines.length > 8;
-      lines.forEach((line, index) => {
-        const hidden = far && index > 2 && index < lines.length - 3;
-        if (!hidden && shown < 3000) {
-          shown++;
-          rows.append(row(part.added ? "" : left, part.removed ? "" : right, part.added ? "+" : part.removed ? "−" : "", line));
-        } else if (far && index === 3) rows.append(row("", "", "", `… ${lines.length - 6} equal lines …`, "gap"));
-        if (!part.added) left++;
-        if (!part.removed) right++;
-      });
-    }
-    return scrolled("Difference", el("table", { class: "diff" }, rows));
-  }
-  function row(left, right, sign, line, kind) {
-    return el("tr", { class: kind || (sign === "+" ? "added" : sign === "−" ? "removed" : "") },
-      el("td", {}, String(left)), el("td", {}, String(right)), el("td", {}, sign), el("td", {}, line));
-  }
   function beside(one, other) {
     const side = (stage) => stage ? el("pre", { class: "code", tabindex: 0, role: "region", "aria-label": stage.title }, el("code", {}, stage.text)) : el("p", {}, "Not captured.");
     return el("div", { class: "beside" }, side(one), side(other));
   }
 
   window.tensorAssetsCompare = async function (load) {
+    const index = compared("index");
     const form = document.getElementById("compare-form");
     const [a, b] = [document.getElementById("compare-a"), document.getElementById("compare-b")];
     const place = document.getElementById("compared");
     for (const select of [a, b]) {
       const groups = new Map();
-      for (const [name, workload, label] of data.index) {
+      for (const [name, workload, label] of index) {
         if (!groups.has(workload)) groups.set(workload, el("optgroup", { label: workload }));
         groups.get(workload).append(el("option", { value: name }, `${workload} × ${label}`));
       }
@@ -140,13 +110,13 @@
     }
     function chosen() {
       const wanted = new URLSearchParams(location.hash.slice(1));
-      const names = data.index.map(([name]) => name);
+      const names = index.map(([name]) => name);
       const first = names.includes(wanted.get("a")) ? wanted.get("a") : names[0];
       return [first, names.includes(wanted.get("b")) ? wanted.get("b") : names.find((name) => name !== first) || first];
     }
     async function show() {
       await Promise.all([load(`compare/${a.value}.js`), load(`compare/${b.value}.js`)]);
-      const [left, right] = [data[a.value], data[b.value]];
+      const [left, right] = [compared(a.value), compared(b.value)];
       const stages = pairs(left, right);
       place.replaceChildren(section("Facts", facts(left, right)), section("Times", times(left, right)),
         section("Device activities", launches(left, right)),
@@ -165,7 +135,7 @@
     document.getElementById("compare-swap").addEventListener("click", () => { [a.value, b.value] = [b.value, a.value]; choose(); });
     addEventListener("hashchange", follow);
     form.hidden = false;
-    if (data.index.length) await follow();
+    if (index.length) await follow();
     else place.append(el("p", {}, "Nothing has been materialized yet."));
   };
 })();

@@ -248,9 +248,18 @@
 
   async function compare() {
     if (!document.getElementById("compare-form")) return;
-    await Promise.all([load("assets/diff.js"), load("assets/compare.js")]);
-    await load("compare/index.js");
+    await Promise.all([load("assets/diff.js"), load("assets/difference.js")]);
+    await Promise.all([load("assets/compare.js"), load("compare/index.js")]);
     await window.tensorAssetsCompare(load);
+  }
+
+  // What a stage changed of the one before it is worked out when a reader asks for it.
+  function differences() {
+    all("details.since").forEach((box) => box.addEventListener("toggle", async () => {
+      if (!box.open) return;
+      await load(box.dataset.base + "/assets/difference.js");
+      await window.tensorAssetsDifference.since(box, load);
+    }));
   }
 
   panes();
@@ -261,4 +270,5 @@
   egraphs();
   evidence();
   compare();
+  differences();
 })();

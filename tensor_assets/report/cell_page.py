@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from tensor_worker.artifacts import Plan
 
 from tensor_assets.records import Admission, Record, Timing, Verdict
+from tensor_assets.report.compare import compare_name
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import configuration_page, slug, target_title, workload_page
@@ -48,6 +49,7 @@ def cell_context(
         "target_title": target_title(snapshot, key.target),
         "run_target": is_run_target(key.target),
         "panes": panes,
+        "compared": compare_name(configuration),
         "hues": op_hues(program),
         "workload_page": workload_page(key.workload),
         "siblings": _siblings(snapshot, configuration, faces),

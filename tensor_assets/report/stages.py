@@ -10,6 +10,8 @@ from tensor_worker.artifacts import Lines, Stage
 from tensor_worker.program import Op, Program
 
 from tensor_assets.errors import SiteBroken
+from tensor_assets.records import StageFile
+from tensor_assets.report.differences import Difference, difference
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.reading import Configuration, PublicStore
@@ -38,6 +40,7 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     level: str
     language: str
+    stage: str = ""  # its name in the capture
     lines: tuple[Line, ...]
     total: int
     produced_by: str = ""
@@ -45,6 +48,7 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     note: str = ""
     graph: bool = False
+    since: Difference | None = None  # what it changed of the stage before it
 
 
 def op_hues(program: Program | None) -> dict[str, int]:
@@ -72,16 +76,34 @@ def program_pane(program: Program) -> Pane:
 
 def stage_panes(configuration: Configuration, store: PublicStore, highlighter: Highlighter) -> list[Pane]:
     """A pane for every captured stage, in pipeline order."""
-    return [stage_pane(configuration, stage.name, store, highlighter) for stage, _ in configuration.stage_files()]
+    panes: list[Pane] = []
+    earlier: tuple[Stage, str] | None = None  # None too where it is not shown
+    for stage, file in configuration.stage_files():
+        why, text = _text(file, store)
+        pane = _pane(configuration, stage, text, file.text.sha256, highlighter)
+        panes.append(
+            msgspec.structs.replace(pane, since=_since(earlier, (stage, text)) if earlier and not why else None)
+        )
+        earlier = None if why else (stage, text)
+    return panes
+
+
+def _since(earlier: tuple[Stage, str], later: tuple[Stage, str]) -> Difference:
+    (old, old_text), (new, new_text) = earlier, later
+    return difference(old.name, old.title, (old_text, new_text), (old.language, new.language))
+
+
+def _text(file: StageFile, store: PublicStore) -> tuple[str, str]:
+    """Why it is not shown, and what is shown: the stage's text, or that reason."""
+    why = store.why_private(file.text)
+    return why, f"not shown: {why}" if why else store.read(file.text).decode(errors="replace")
 
 
 def stage_pane(configuration: Configuration, name: str, store: PublicStore, highlighter: Highlighter) -> Pane:
     """The pane of one captured stage. Raises SiteBroken where there is none of that name."""
     for stage, file in configuration.stage_files():
         if stage.name == name:
-            why = store.why_private(file.text)
-            text = f"not shown: {why}" if why else store.read(file.text).decode(errors="replace")
-            return _pane(configuration, stage, text, file.text.sha256, highlighter)
+            return _pane(configuration, stage, _text(file, store)[1], file.text.sha256, highlighter)
     raise SiteBroken(f"{configuration.key.workload}|{configuration.key.compiler} has no stage {name!r}")
 
 
@@ -100,6 +122,7 @@ def _pane(configuration: Configuration, stage: Stage, text: str, sha256: str, hi
     graph = configuration.capture.capture and configuration.capture.capture.graph
     return Pane(
         id=slug(stage.name),
+        stage=stage.name,
         title=stage.title,
         level=stage.level,
         language=stage.language,

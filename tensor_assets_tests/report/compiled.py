@@ -56,6 +56,7 @@ STAGES = {
     ],
     "triton": [
         ("ttir", "Triton IR", "semantic", "mlir", "ttir.mlir", "triton.compile asm['ttir']"),
+        ("ttgir", "Triton GPU IR", "scheduled", "mlir", "ttgir.mlir", "triton.compile asm['ttgir']"),
         ("ptx", "PTX", "code", "ptx", "kernel.ptx", "triton.compile asm['ptx']"),
         ("sass", "SASS", "machine", "sass", "kernel.sass", "nvdisasm"),
     ],

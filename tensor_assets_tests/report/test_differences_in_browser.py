@@ -1,0 +1,43 @@
+"""A stage and the one before it, in a real browser: what is drawn is what the page counted when it was built."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tensor_assets_tests.report import test_browser
+from tensor_assets_tests.report.test_browser import on_disk, opened
+
+pytestmark = pytest.mark.browser
+browser, context = test_browser.browser, test_browser.context
+PAGE = "cells/weight_view/triton.html"
+COUNTS = re.compile(r"(\d+) lines? kept, (\d+) removed, (\d+) added")
+
+
+def test_what_a_stage_changed_opens_with_the_lines_that_were_counted(built, context):
+    watched = opened(context, on_disk(built, PAGE) + "#stage-ttgir")
+    page = watched.page
+    box = page.locator("#stage-ttgir details.since")
+    box.locator("summary").focus()
+    page.keyboard.press("Enter")
+    box.locator("table.diff").wait_for(timeout=60_000)
+    counted = COUNTS.search(box.locator("summary").inner_text()).groups()
+    assert COUNTS.search(box.locator(".diff-count").text_content()).groups() == counted
+    assert box.locator("tr.removed").count() == int(counted[1])
+    assert box.locator("tr.added").count() == int(counted[2])
+    assert watched.complaints == []
+
+
+def test_texts_of_two_languages_are_told_apart_instead(built, context):
+    page = opened(context, on_disk(built, PAGE) + "#stage-ptx").page
+    said = page.locator("#stage-ptx p.since").inner_text()
+    assert said == "Not compared with Triton GPU IR: mlir there, ptx here; no line of code is in both"
+    assert page.locator("#stage-ptx details.since").count() == 0
+
+
+def test_the_counts_are_there_without_scripts(built, browser):
+    context = browser.new_context(java_script_enabled=False)
+    said = opened(context, on_disk(built, PAGE)).page.locator("#stage-ttgir .since").text_content()
+    context.close()
+    assert COUNTS.search(said)
