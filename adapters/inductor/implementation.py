@@ -6,7 +6,7 @@ import linecache
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from .evidence import Evidence
 from .observed import observe
 from .output_code import read_output_code
 from .plan import plan_launches
+from .rebuilding import rebuilding
 from .recording import SOURCE_NAME, Recording, debug_files, diagnostic_trace
 from .source import Source, identifier, write_source
 from .variants import Configuration
@@ -134,7 +135,8 @@ def compile_program(
         stack.enter_context(recording.tables_kept())
         implementation.upload(inputs)
         started = time.perf_counter()
-        implementation.invoke()
+        with rebuilding(request.candidate, recording.row) if request.candidate else nullcontext():
+            implementation.invoke()
         implementation.wait()
         elapsed = time.perf_counter() - started
         recording.diagnostic = diagnostic_trace(function, implementation.inputs) if request.capture else ""

@@ -125,20 +125,21 @@ class Recording:
                 milliseconds = benchmark(cls, choice, *arguments)
             except Exception as error:
                 self.refusals[id(choice)] = " ".join(str(error).split())
-                note_candidate(self.dump_dir, self._row(choice, None).candidate(""))
+                note_candidate(self.dump_dir, self.row(choice, None).candidate(""))
                 raise
-            note_candidate(self.dump_dir, self._row(choice, milliseconds).candidate(""))
+            note_candidate(self.dump_dir, self.row(choice, milliseconds).candidate(""))
             return milliseconds
 
         return observed
 
     def _keep_table(self, timings: Any, name: str, input_nodes: Any, choices: Any, *_: Any) -> None:
         measured = {id(choice): value for choice, value in timings.items()}
-        rows = tuple(self._row(choice, measured.get(id(choice))) for choice in choices)
+        rows = tuple(self.row(choice, measured.get(id(choice))) for choice in choices)
         shapes = tuple(str(tuple(node.get_size())) for node in input_nodes)
         self.tables.append(Autotuned(operation=name, choices=rows, shapes=shapes))
 
-    def _row(self, choice: Any, milliseconds: float | None) -> Choice:
+    def row(self, choice: Any, milliseconds: float | None = None) -> Choice:
+        """What Inductor says of one of its choices; without a time where it could not be benchmarked."""
         usable = milliseconds is not None and math.isfinite(milliseconds)
         return Choice(
             name=str(choice.name),

@@ -48,6 +48,7 @@ CONFIGURATIONS: dict[str, Configuration] = {
             summary="As default, with max_autotune over Inductor's default space; no outer CUDA graph.",
             targets=("cuda",),
             deterministic=False,
+            rebuilds=True,
         ),
         _configuration(
             "contract",
@@ -56,6 +57,7 @@ CONFIGURATIONS: dict[str, Configuration] = {
             summary="As tuned, with the exhaustive space of matrix templates.",
             targets=("cuda",),
             deterministic=False,
+            rebuilds=True,
         ),
         _configuration(
             "native",
