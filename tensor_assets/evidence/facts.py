@@ -136,6 +136,8 @@ def _derived(record: BenchmarkRecord | ProfileRecord, session: Record | None) ->
 def _timing(record: BenchmarkRecord, timing: Timing, session: SessionRecord) -> Iterator[str]:
     samples: dict[int, list[float]] = defaultdict(list)
     for block in session.blocks:
+        if block.invocations <= 0:
+            continue  # said of the session itself
         if not block.invalid and (block.clock, block.cache, block.data) == (timing.clock, timing.cache, timing.data):
             samples[block.process].append(block.elapsed_ns / block.invocations)
     owners = {process.index: (process.compiler, process.variant) for process in session.processes}

@@ -11,6 +11,7 @@ import pytest
 
 from tensor_assets.errors import EvidenceDamaged
 from tensor_assets.evidence import notes
+from tensor_assets.evidence.facts import broken_facts
 from tensor_assets.evidence.key import canonical, record_id
 from tensor_assets.evidence.notes import Note
 from tensor_assets.evidence.retention import pin
@@ -202,6 +203,15 @@ def test_a_forged_record_is_found_though_its_hash_fits(sample: Sample, what: str
     report = verify_store(EvidenceStore(sample.store.url, identity=NOBODY))
     found = {finding.kind for finding in report.findings if finding.failed}
     tally(f"forged manifest: {what}", 1, int(bool(found & {"inconsistent", "missing"}) and report.root != before))
+
+
+def test_blocks_without_an_invocation_are_told_of_and_no_summary_divides_by_them(sample: Sample) -> None:
+    session, benchmark = (sample.store.get(sample.ids[name]) for name in ("session", "benchmark tvm"))
+    assert isinstance(session, SessionRecord)
+    empty = tuple(msgspec.structs.replace(block, invocations=0) for block in session.blocks)
+    forged = msgspec.structs.replace(session, blocks=empty)
+    assert any("have no invocation" in said for said in broken_facts(forged, sample.store.read, lambda _: None))
+    assert any("the session has 0" in said for said in broken_facts(benchmark, sample.store.read, lambda _: forged))
 
 
 def test_a_record_filed_under_another_key_is_found(sample: Sample, tmp_path: Path, tally) -> None:
