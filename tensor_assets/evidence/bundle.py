@@ -32,6 +32,7 @@ MAX_DECLARATION = 64 << 20
 MAX_RECORD = 256 << 20
 MAX_MEMBER = 7 << 30  # a tar header can state 8 GiB
 MAX_CONTENT = 64 << 30
+MAX_SEQUENCE = 10**7  # a store counts to 10**8: what is written after the import still has its place
 MAX_RATIO = 2000  # content bytes per stored byte; Zstandard reaches it on nothing but repetition
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -187,7 +188,11 @@ def _check_member(member: Member) -> None:
         raise BundleRefused(f"{called} is neither evidence nor a record")
     if is_record and not (_KIND.fullmatch(member.kind) and _HASH.fullmatch(member.key_digest)):
         raise BundleRefused(f"{called} is filed under no key")
-    if not 0 <= member.sequence < 10**8 or not 0 <= member.stored <= MAX_MEMBER or not 0 <= member.bytes <= MAX_MEMBER:
+    if (
+        not 0 <= member.sequence <= MAX_SEQUENCE
+        or not 0 <= member.stored <= MAX_MEMBER
+        or not 0 <= member.bytes <= MAX_MEMBER
+    ):
         raise BundleRefused(f"{called} has an impossible size or place")
     if not member.compressed and member.stored != member.bytes:
         raise BundleRefused(f"{called} is stored as it is, with another size than its own")

@@ -63,8 +63,10 @@ def collect_garbage(store: EvidenceStore, dry_run: bool = True, grace_seconds: f
     # Whatever record is still here keeps its evidence, the superseded and spared ones too.
     evidence = kept.evidence | _closure(store, sweep.spared_records()).evidence
     sweep.over("objects", lambda path: _content_name(path) not in evidence)
-    for folder in (STAGING, "importing"):
-        sweep.over(folder, lambda path: True)
+    # An interrupted import stays hidden until its last record is gone: what came into sight would lack its evidence.
+    left = sweep.spared_records()
+    sweep.over("importing", lambda path: notes.is_note(path) and left.isdisjoint(notes.read(store.files, path).hide))
+    sweep.over(STAGING, lambda path: True)
     return Collection(
         dry_run=dry_run,
         kept_records=len(kept.records),
@@ -106,7 +108,7 @@ def _accepted(store: EvidenceStore) -> set[str]:
 def _closure(store: EvidenceStore, roots: set[str]) -> _Closure:
     """The records among ``roots``, what these were made from, and all evidence these name; what is no record's id is
     taken for evidence itself."""
-    entries = {entry.id: entry for entry in store.entries()}
+    entries = {entry.id: entry for entry in store.entries(hidden=True)}
     found = _Closure(set(), roots - entries.keys())
     pending = [root for root in roots if root in entries]
     while pending:
@@ -143,7 +145,7 @@ class _Sweep:
         for info in self._store.files.walk("records"):
             if (entry := parse_entry(info.path)) and entry.id not in kept:
                 files[entry.id].append(info)
-        made_from = {e.id: parents_of(self._store.load(e)) for e in self._store.entries() if e.id in files}
+        made_from = {e.id: parents_of(self._store.load(e)) for e in self._store.entries(hidden=True) if e.id in files}
         needed: set[str] = set()
         for id in _children_first(made_from):
             taken = [self._take(info, spare=id in needed) for info in files[id]]

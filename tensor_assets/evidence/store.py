@@ -27,9 +27,9 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 import msgspec
 from upath import UPath
 
-from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
+from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
 from tensor_assets.evidence import media, notes, objects
-from tensor_assets.evidence.files import Files, LocalFiles, unwritable
+from tensor_assets.evidence.files import Files, LocalFiles, Staged, unwritable
 from tensor_assets.evidence.identity import Identity, identity_of
 from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
 from tensor_assets.evidence.redaction import redact_bytes, redact_record
@@ -174,15 +174,19 @@ class EvidenceStore:
 
     # What verification, bundles and retention build on
 
-    def entries(self, kind: str | None = None) -> Iterator[Entry]:
-        """Every record's file, each id once (its lowest sequence), in no particular order."""
+    def entries(self, kind: str | None = None, *, hidden: bool = False) -> Iterator[Entry]:
+        """Every record's file, each id once (its lowest sequence), in no particular order.
+
+        ``hidden``: with those of imports that have not ended, which nobody but a collection sees.
+        """
         seen: dict[str, Entry] = {}
-        hidden = self._hidden()
+        unseen = frozenset() if hidden else self._hidden()
         for info in self.files.walk(f"records/{kind}" if kind else "records"):
             entry = parse_entry(info.path)
-            if entry and entry.id not in hidden and (entry.id not in seen or entry < seen[entry.id]):
+            if entry and entry.id not in unseen and (entry.id not in seen or entry < seen[entry.id]):
                 seen[entry.id] = entry
-        self._entries.update(seen)
+        if not hidden:
+            self._entries.update(seen)
         return iter(seen.values())
 
     def load(self, entry: Entry) -> Record:
@@ -213,7 +217,8 @@ class EvidenceStore:
     def keep(self, stream: BinaryIO, sha256: str, compress: bool) -> bool:
         """Keep content that came from elsewhere; False where it was here. The caller holds the lock. Raises
         EvidenceDamaged, and keeps nothing, unless it hashes to ``sha256``."""
-        if self._kept(sha256):
+        there, intact = self._found(sha256)
+        if intact:
             return False
         staged = self.files.stage()
         try:
@@ -221,8 +226,7 @@ class EvidenceStore:
                 found, _ = objects.write(stream, staged.file, compress)
             if found != sha256:
                 raise EvidenceDamaged(f"sha256:{sha256[:12]}… arrived as sha256:{found[:12]}…")
-            self._begin()
-            self.files.commit(staged, object_path(sha256, compress))
+            self._commit(staged, object_path(sha256, compress), there)
         finally:
             self.files.discard(staged)
         return True
@@ -237,6 +241,8 @@ class EvidenceStore:
         if known is None or not self._intact(known.path, id):
             following = max((entry.sequence for entry in filed), default=0) + 1
             known = known or Entry(kind, key_digest, following if sequence is None else sequence, id)
+            if parse_entry(known.path) is None:  # nobody would ever find it again
+                raise RecordRefused(f"{title(record)}: {self.url} has no place {known.sequence:,} for it under its key")
             self._write(data, known.path)
         self._entries[id] = known
         return known
@@ -254,24 +260,31 @@ class EvidenceStore:
             with unwritable(f"store {self.url}"):
                 sha256, length = objects.write(source, staged.file, compressed)
             with self.files.locked(exclusive=False):
-                if not self._kept(sha256):
-                    self._begin()
-                    self.files.commit(staged, object_path(sha256, compressed))
+                there, intact = self._found(sha256)
+                if not intact:
+                    self._commit(staged, object_path(sha256, compressed), there)
         finally:
             self.files.discard(staged)
         return Evidence(sha256=sha256, bytes=length, media_type=media_type, name="")
 
-    def _kept(self, sha256: str) -> bool:
-        """Whether the object is there, intact, and now too young to be collected."""
+    def _found(self, sha256: str) -> tuple[str | None, bool]:
+        """Where the object is, and whether it is intact and now too young to be collected."""
         path = self.locate(sha256)
         if path is None or not self.files.refresh(path):
-            return False
+            return path, False
         try:
             with self.files.open(path) as stream:
                 objects.check(stream, sha256, path.endswith(objects.SUFFIX))
         except (objects.Damaged, FileNotFoundError):
-            return False
-        return True
+            return path, False
+        return path, True
+
+    def _commit(self, staged: Staged, path: str, instead_of: str | None) -> None:
+        """Name a new object. What it stands in for may have the other form, and would be found before it."""
+        self._begin()
+        self.files.commit(staged, path)
+        if instead_of not in (None, path):
+            self.files.remove(str(instead_of))
 
     def _require(self, record: Record) -> None:
         """Everything the record refers to is here, and stays at least until the record is."""
@@ -371,7 +384,14 @@ def _called(evidence: Evidence | str) -> str:
 
 
 def _files(url: str | Path) -> Files:
-    path = UPath(url)
-    if path.protocol in ("", "file", "local"):
-        return LocalFiles(Path(path.path).absolute())
-    return RemoteFiles(path)
+    """Raises SettingsError for a URL of a kind that cannot be opened here, and for a path that is no folder's."""
+    try:
+        path = UPath(url)
+        if path.protocol not in ("", "file", "local"):
+            return RemoteFiles(path)
+    except (ImportError, ValueError) as error:
+        raise SettingsError(f"store {one_line(str(url))}: {error}; name a folder or another fsspec URL") from None
+    folder = Path(path.path).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise SettingsError(f"store {one_line(str(folder))} is a file; name a folder or an fsspec URL")
+    return LocalFiles(folder)

@@ -248,6 +248,7 @@ FORMS: dict[str, Callable[[Parts], bytes]] = {
     "record filed under another key": _member(-1, key_digest="ab" * 32),
     "record filed under another type": _member(-1, kind="zzz"),
     "sequence beyond all": _member(-1, sequence=10**9),
+    "sequence that leaves no place for what is written after it": _member(-1, sequence=99_999_999),
     "frame without a seal": _unsealed,
     "bytes hidden behind a frame": _hidden_tail_in_frame,
     "record of an unknown type": _replaced_record(

@@ -8,11 +8,14 @@ import msgspec
 import pytest
 
 from tensor_assets.errors import EvidenceDamaged, SettingsError
+from tensor_assets.evidence import notes
+from tensor_assets.evidence.notes import Note
 from tensor_assets.evidence.retention import collect_garbage, pin, pins, unpin
 from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.evidence.transfer import export_bundle, import_bundle
 from tensor_assets.evidence.verification import verify_store
 from tensor_assets.records import CaptureRecord
-from tensor_assets_tests.evidence.samples import Sample, campaign, capture_record, tree
+from tensor_assets_tests.evidence.samples import NOBODY, Sample, campaign, capture_record, tree
 
 
 @pytest.fixture
@@ -151,6 +154,39 @@ def test_nothing_goes_while_a_record_cannot_be_read(sample: Sample, tmp_path: Pa
     with pytest.raises(EvidenceDamaged):
         collect(sample)
     assert tree(tmp_path / "store") == before
+
+
+def interrupted_import(sample: Sample, tmp_path: Path) -> EvidenceStore:
+    """A store in which an import was killed after its last record, before it brought them into sight."""
+    export_bundle(sample.store, tmp_path / "b.bundle")
+    store = EvidenceStore(tmp_path / "into", NOBODY)
+    import_bundle(store, tmp_path / "b.bundle")
+    hidden = tuple(sorted(entry.id for entry in store.entries()))
+    notes.write(store.files, "importing", Note(name="", hide=hidden))
+    return EvidenceStore(tmp_path / "into", NOBODY)
+
+
+def test_an_interrupted_import_goes_as_a_whole(sample: Sample, tmp_path: Path) -> None:
+    store = interrupted_import(sample, tmp_path)
+    age(tmp_path / "into")
+    told = collect_garbage(store, dry_run=True)
+    assert collect_garbage(store, dry_run=False).removed == told.removed
+    assert list(EvidenceStore(tmp_path / "into").entries()) == []
+    assert [path for path in tree(tmp_path / "into") if path.startswith(("records/", "objects/", "importing/"))] == []
+
+
+def test_an_interrupted_import_is_hidden_as_long_as_any_of_its_records_is_there(sample: Sample, tmp_path: Path) -> None:
+    store = interrupted_import(sample, tmp_path)
+    age(tmp_path / "into")
+    (session,) = store.entries("session", hidden=True)
+    os.utime(tmp_path / "into" / session.path)
+    collect_garbage(store, dry_run=False)
+    again = EvidenceStore(tmp_path / "into")
+    assert list(again.entries()) == []
+    assert [entry.id for entry in again.entries(hidden=True) if entry.kind == "session"] == [session.id]
+    assert verify_store(again).sound
+    import_bundle(again, tmp_path / "b.bundle")
+    assert verify_store(again).findings == ()
 
 
 def test_a_grace_that_protects_nobody_is_refused(sample: Sample) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
+from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
 from tensor_assets.evidence.key import canonical, digest
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.verification import verify_store
@@ -176,6 +176,34 @@ def test_a_damaged_file_is_refused_and_mended_by_putting_it_again(store, tmp_pat
     assert store.put_bytes(data, media_type, "stage.txt") == evidence
     assert store.read(evidence) == data
     assert verify_store(store).sound
+
+
+def test_a_damaged_file_is_mended_by_the_same_bytes_of_another_type(store: EvidenceStore) -> None:
+    """Text is kept compressed, other bytes as they are; the damaged form must not be found before the whole one."""
+    data = b"native text\n" * 1000
+    plain = store.put_bytes(data, "application/octet-stream", "stage")
+    path = store.locate(plain.sha256)
+    assert path is not None
+    store.files.remove(path)
+    staged = store.files.stage()
+    staged.file.write(b"damaged")
+    store.files.commit(staged, path)
+    assert store.read(store.put_bytes(data, "text/plain", "stage.txt")) == data
+    assert store.read(plain) == data
+    assert verify_store(store).sound
+
+
+@pytest.mark.parametrize("url", ["nosuch://bucket/x", __file__])
+def test_a_store_that_cannot_be_one_is_refused_in_one_line(url: str) -> None:
+    with pytest.raises(SettingsError, match=r"^store [^\n]+; name a folder or [^\n]+$"):
+        EvidenceStore(url)
+
+
+def test_a_record_that_nobody_would_find_again_is_not_written(store: EvidenceStore) -> None:
+    record = crashed("once")
+    store.file(canonical(record), record, 99_999_999)
+    with pytest.raises(RecordRefused, match="has no place 100,000,000"):
+        store.put(crashed("again"))
 
 
 def test_a_record_under_a_name_that_is_too_small_is_not_read_whole(store: EvidenceStore) -> None:
