@@ -1,10 +1,11 @@
 """Group ``understand``: what a compiler made of a program, and whether it is right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
 from tensor_assets.campaign.capture import capture_cell
+from tensor_assets.defs.cells import CELLS_PER_RUN, Result, cell_by_cell
 from tensor_assets.defs.checks import admission_check, outcome_check
 from tensor_assets.defs.metadata import plan_metadata, semantic_metadata
 from tensor_assets.defs.prepare import environment, fixtures
@@ -22,6 +23,7 @@ _SOURCES = [
     name="capture",
     pool=GPU_POOL,
     partitions_def=CELLS,
+    backfill_policy=dg.BackfillPolicy.multi_run(CELLS_PER_RUN),
     specs=[
         dg.AssetSpec(
             "semantic_ir",
@@ -29,6 +31,7 @@ _SOURCES = [
             group_name="understand",
             kinds={"mlir"},
             deps=_SOURCES,
+            skippable=True,
         ),
         dg.AssetSpec(
             "selected_plan",
@@ -36,6 +39,7 @@ _SOURCES = [
             group_name="understand",
             kinds={"cuda"},
             deps=_SOURCES,
+            skippable=True,
         ),
     ],
     check_specs=[
@@ -50,18 +54,19 @@ _SOURCES = [
         ),
     ],
 )
-def capture(
-    context: dg.AssetExecutionContext, config: CellConfig, workspace: WorkspaceResource
-) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+def capture(context: dg.AssetExecutionContext, config: CellConfig, workspace: WorkspaceResource) -> Iterator[Result]:
     """One worker per variant, from cold caches: stages, graph, plan, fingerprint, admission verdict."""
-    cell = Cell.from_partition(context.partition_key)
-    captures = capture_cell(workspace.open(), cell.workload, cell.compiler, config.options())
-    yield dg.MaterializeResult(asset_key="semantic_ir", metadata=semantic_metadata(captures))
-    yield dg.MaterializeResult(
-        asset_key="selected_plan",
-        metadata=plan_metadata(captures),
-        check_results=[outcome_check("outcome", captures), admission_check("admission", captures)],
-    )
+    space, options = workspace.open(), config.options()
+
+    def captured(cell: Cell) -> Sequence[dg.MaterializeResult]:
+        captures = capture_cell(space, cell.workload, cell.compiler, options)
+        checks = [outcome_check("outcome", captures), admission_check("admission", captures)]
+        return [
+            dg.MaterializeResult(asset_key="semantic_ir", metadata=semantic_metadata(captures)),
+            dg.MaterializeResult(asset_key="selected_plan", metadata=plan_metadata(captures), check_results=checks),
+        ]
+
+    yield from cell_by_cell(context, captured)
 
 
 ASSETS = [capture]

@@ -12,13 +12,25 @@ from typing import Any
 
 from dagster import DagsterRun
 from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
+from dagster._core.storage.tags import (
+    ASSET_PARTITION_RANGE_START_TAG,
+    MAX_RETRIES_TAG,
+    RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
+    RETRY_STRATEGY_TAG,
+)
 
 from tensor_assets.launchers import tags
 from tensor_assets.launchers.routing import route_of
 
+# For a run of many partitions that dies: once more, all of it, since what is done is found in the store. A run that
+# ended by itself, and one of a single partition, is whoever launched it to repeat.
+ONCE_MORE = {MAX_RETRIES_TAG: "1", RETRY_STRATEGY_TAG: "ALL_STEPS", RETRY_ON_ASSET_OR_OP_FAILURE_TAG: "false"}
+
 
 class DeviceQueue(QueuedRunCoordinator[Any]):
     """Dagster's queue, with each run's route and session as tags, whoever launched it.
+
+    Runs of many partitions are also tagged to be repeated once if they die, where ``run_retries`` are enabled.
 
     ``tag_concurrency_limits`` on ``tensor_assets/route`` with value ``gpu`` limit the runs on all GPUs together, those
     on each ``tensor_assets/session`` the runs on one. Unless they are given: one at a time.
@@ -34,6 +46,8 @@ class DeviceQueue(QueuedRunCoordinator[Any]):
         stamped = {tags.ROUTE: route_of(run, self._pool)}
         if stamped[tags.ROUTE] == tags.GPU:
             stamped[tags.SESSION] = tags.session_of(run)
+        if ASSET_PARTITION_RANGE_START_TAG in run.tags:
+            stamped = {**ONCE_MORE, **stamped}
         self._instance.add_run_tags(run.run_id, stamped)
         return super().submit_run(context)
 

@@ -53,7 +53,7 @@ STATE = "query ($id: String!) { partitionBackfillOrError(backfillId: $id) { ... 
 class Deployment:
     """One instance below ``folder``, its devices simulated; workers are toys (see toy/adapter.py), or ``worker``.
 
-    ``workloads`` adds so many programs, named w000 and on, to the checkout's.
+    ``workloads`` adds so many programs, named w000 and on, to the checkout's. ``definitions`` is the module of them.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Deployment:
         lease: Path | None = None,
         worker: Path | None = None,
         workloads: int = 0,
+        definitions: str = "tensor_assets.definitions",
     ) -> None:
         self.folder, self.home = folder, folder / "home"
         self.store, self.control = store or folder / "store", folder / "control"
@@ -82,7 +83,7 @@ class Deployment:
         located = {"socket": str(socket_path), "host": "localhost", "location_name": "tensor_assets"}
         self.workspace = folder / "workspace.yaml"
         self.workspace.write_text(yaml.safe_dump({"load_from": [{"grpc_server": located}]}))
-        self.code_command = ("api", "grpc", "-m", "tensor_assets.definitions", "--socket", str(socket_path))
+        self.code_command = ("api", "grpc", "-m", definitions, "--socket", str(socket_path))
         self.code_command += ("--location-name", "tensor_assets")
         self.environment = {
             **os.environ,

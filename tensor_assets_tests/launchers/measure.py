@@ -4,7 +4,8 @@ Simulated device, workers that do nothing, a real code server, daemon and webser
 
 - launch overhead, from the request to the worker's first line, against Dagster's own launcher, alternately;
 - idle seconds of the GPU between two runs of one session;
-- backfills of cells: wall time, runs, memory.
+- backfills of cells: wall time, runs, memory; with ``--cells-per-run``, the same backfill for each of several sizes of
+  runs, one after the other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import psutil
 
+from tensor_assets.defs.cells import CELLS_PER_RUN
 from tensor_assets_tests.launchers.deployment import Deployment
 
 WORKER = Path(__file__).with_name("noop_worker.py")
@@ -31,19 +33,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--launches", type=int, default=7, help="Of each kind, for the overhead.")
     parser.add_argument("--cells", default="10x6", help="Workloads x compilers of the backfill, e.g. 10x6 or 100x10.")
+    parser.add_argument("--cells-per-run", type=int, nargs="*", default=[], help="Sizes of runs to compare.")
     arguments = parser.parse_args()
     workloads, compilers = map(int, arguments.cells.split("x"))
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder), workloads, compilers) as deployment:
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
-        if arguments.launches:
-            launches(deployment, arguments.launches)
-        backfill(deployment, compilers)
+    for cells_per_run in arguments.cells_per_run or [CELLS_PER_RUN]:
+        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {cells_per_run} cells a run", flush=True)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            running(Path(folder), workloads, compilers, cells_per_run) as deployment,
+        ):
+            if arguments.launches:
+                launches(deployment, arguments.launches)
+            backfill(deployment, compilers)
 
 
 @contextmanager
-def running(folder: Path, workloads: int, compilers: int) -> Iterator[Deployment]:
+def running(folder: Path, workloads: int, compilers: int, cells_per_run: int = CELLS_PER_RUN) -> Iterator[Deployment]:
     names = [f"noop_{number}" for number in range(compilers)]
-    deployment = Deployment(folder, compilers=names, worker=WORKER, workloads=workloads)
+    varied = "tensor_assets_tests.launchers.varied"
+    deployment = Deployment(folder, compilers=names, worker=WORKER, workloads=workloads, definitions=varied)
+    deployment.environment["VARIED_CELLS_PER_RUN"] = str(cells_per_run)
     try:
         deployment.start()
         yield deployment
@@ -98,6 +107,8 @@ def backfill(deployment: Deployment, compilers: int) -> None:
     print(f"backfill of {len(deployment.workloads)} workloads × {compilers} compilers: {state}")
     print(f"  {len(runs)} runs, {len(failed)} failed, load {os.getloadavg()[0]:.1f}")
     print(f"  wall {wall:,.1f} s, {wall / len(cells):.2f} s a cell; processor {sum(spent.values()):.2f} s a cell:")
+    there = max(run["endTime"] for run in runs) - min(run["startTime"] for run in runs)
+    print(f"  of it from the first run's start to the last one's end {there:,.1f} s, {there / len(cells):.2f} s a cell")
     print("   ", ", ".join(f"{name} {seconds:.2f}" for name, seconds in spent.items()))
     print(f"  no run of the session on the GPU: median {statistics.median(gaps):.2f} s, longest {max(gaps):.2f} s")
     print(f"  memory of daemon, servers and runs: {memory.least / 1e6:,.0f} to {memory.most / 1e6:,.0f} MB")

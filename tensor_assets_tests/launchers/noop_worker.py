@@ -32,6 +32,8 @@ def main() -> None:
         if request["type"] == "compile":
             (control / f"first-line-{request['program']['workload']}-{request['target']}").write_text(str(born))
         print(json.dumps(ANSWERS[request["type"]]), flush=True)
+        if request["type"] == "shutdown":
+            return
 
 
 if __name__ == "__main__":

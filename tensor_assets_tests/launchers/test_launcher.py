@@ -201,6 +201,16 @@ def test_the_queue_stamps_what_its_limits_count(instance_with, monkeypatch):
     assert {limit["key"] for limit in limits} == {tags.ROUTE, tags.SESSION}
 
 
+def test_the_queue_has_a_run_of_many_partitions_repeated_once_if_it_dies(instance_with, monkeypatch):
+    monkeypatch.setattr(QueuedRunCoordinator, "submit_run", lambda *_: None)
+    instance = instance_with()
+    for run_tags, repeated in (({"dagster/asset_partition_range_start": "a|gemm"}, "1"), ({}, None)):
+        run = instance.add_run(launched(capture="cpu", run_tags=run_tags))
+        instance.run_coordinator.submit_run(SubmitRunContext(run, workspace=None))
+        assert instance.get_run_by_id("mine").tags.get("dagster/max_retries") == repeated
+        instance.delete_run("mine")
+
+
 def test_the_checkouts_own_dagster_yaml_is_this_launcher(tmp_path):
     from tensor_assets.settings import ROOT
 
@@ -209,5 +219,7 @@ def test_the_checkouts_own_dagster_yaml_is_this_launcher(tmp_path):
         launcher = instance.run_launcher
         assert isinstance(launcher, H100RunLauncher)
         assert launcher.policy.accelerators == ("H100",)
+        assert instance.run_retries_enabled
+        assert instance.run_retries_max_retries == 0
         assert isinstance(launcher.nested(tags.GPU), HostRunLauncher)
         assert type(launcher.nested(tags.DEFAULT)).__name__ == "DefaultRunLauncher"

@@ -67,38 +67,46 @@ def test_kill_9_of_a_workers_child(deployment, witness):
     witness("kill -9 of a worker's child", "outcome crashed, as its compiler said", "nothing")
 
 
-def test_kill_9_of_a_run_in_a_backfill_and_a_rerun_of_what_is_missing(deployment, witness):
-    cells = ["toy_a|relu", "toy_a|residual", "toy_b|relu", "toy_b|residual"]
-    deployment.behave("toy_a|residual", "hang_with_child")
+NEIGHBOURS = ["toy_a|public_projection", "toy_a|relu", "toy_a|residual"]  # of one run, in its order
+
+
+def test_kill_9_of_a_run_in_a_backfill(deployment, witness):
+    cells = [*NEIGHBOURS, "toy_b|relu"]
+    deployment.behave("toy_a|relu", "hang_with_child")
     backfill = deployment.backfill(cells)
-    left = deployment.pids("toy_a|residual")
-    (running,) = [
-        r["runId"] for r in deployment.runs_of(backfill) if r["tags"]["dagster/partition"] == "toy_a|residual"
-    ]
+    left = deployment.pids("toy_a|relu")
+    (running,) = [run["runId"] for run in deployment.runs_of(backfill) if NEIGHBOURS[0] in run["tags"].values()]
+    done = captures(deployment)[NEIGHBOURS[0]][0]
     os.kill(deployment.process_of(running), signal.SIGKILL)
-    deployment.good("toy_a|residual")
+    deployment.good("toy_a|relu")
     assert deployment.ended(running) == "FAILURE"
     assert "is gone" in deployment.log(running)
-    assert deployment.backfill_ended(backfill) == "COMPLETED_FAILED"
+    assert deployment.backfill_ended(backfill) == "COMPLETED_SUCCESS"
     deployment.wait_for(lambda: not any(map(alive, left)), "the end of the killed run's worker and its child")
 
-    before = captures(deployment)
-    assert [cell for cell in cells if cell not in before] == ["toy_a|residual"]
-    sessions = {run["tags"]["tensor_assets/session"] for run in deployment.runs_of(backfill)}
-    assert sessions == {f"backfill-{backfill}"}
-    assert {before[cell][1].allocation.id for cell in cells if cell in before} == {
-        before["toy_a|relu"][1].allocation.id
-    }
-
-    again = deployment.backfill(cells)
-    assert deployment.backfill_ended(again) == "COMPLETED_SUCCESS"
     after = captures(deployment)
-    assert {cell for cell in cells if before.get(cell, [""])[0] != after[cell][0]} == {"toy_a|residual"}
+    assert after[NEIGHBOURS[0]][0] == done, "what was made before is found, not made again"
+    runs = deployment.runs_of(backfill)
+    assert sorted(run["status"] for run in runs) == ["FAILURE", "SUCCESS", "SUCCESS"]
+    assert {run["tags"]["tensor_assets/session"] for run in runs} == {f"backfill-{backfill}"}
+    assert len({after[cell][1].allocation.id for cell in cells}) == 1
     witness(
         "kill -9 of a run in a backfill",
-        "failed by the monitor; the other cells go on",
-        "that cell, made again by the rerun",
+        "failed by the monitor; other runs go on; repeated once, for what is missing",
+        "nothing",
     )
+
+
+def test_a_cell_that_kills_every_run_it_is_in(deployment, witness):
+    cells = ["toy_b|norm_projection", "toy_b|output_scale", "toy_b|projection_chain"]
+    deployment.behave("toy_b|output_scale", "kill_run")
+    backfill = deployment.backfill(cells)
+    assert deployment.backfill_ended(backfill, patience=300) == "COMPLETED_FAILED"
+    assert [run["status"] for run in deployment.runs_of(backfill)] == ["FAILURE"] * 2
+    assert [cell for cell in cells if cell not in captures(deployment)] == ["toy_b|output_scale"]
+    deployment.good("toy_b|output_scale")
+    assert deployment.ended(deployment.launch("toy_b|output_scale")) == "SUCCESS"
+    witness("a cell that kills every run it is in", "its run is repeated once, from the other end", "that cell")
 
 
 def test_termination_from_the_ui(deployment, witness):

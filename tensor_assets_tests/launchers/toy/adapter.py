@@ -42,6 +42,14 @@ def hang_with_child(cell):
         raise RuntimeError("the child was killed")
 
 
+def kill_run(cell):
+    """The process of the run that asks, which is the one that started this worker's supervisor."""
+    told(cell)
+    run = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1]
+    os.kill(int(run), signal.SIGKILL)
+    time.sleep(3600)
+
+
 def linger(cell):
     """Long enough for a test to look."""
     told(cell)
@@ -49,7 +57,7 @@ def linger(cell):
         time.sleep(0.05)
 
 
-BEHAVIOURS = {function.__name__: function for function in (hang, hang_deaf, hang_with_child, linger)}
+BEHAVIOURS = {function.__name__: function for function in (hang, hang_deaf, hang_with_child, kill_run, linger)}
 
 
 def told(cell, *more):
