@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
 import click
@@ -64,6 +65,11 @@ def main() -> None:
         sys.exit(error.exit_code)
     except TensorAssetsError as error:
         _say(str(error))
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        if "TENSOR_ASSETS_PACKED" not in os.environ:
+            raise
+        _say(f"this needs {error.name}, which was not brought along: make the folder with tensor-assets pack --whole")
         sys.exit(2)
 
 

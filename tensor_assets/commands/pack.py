@@ -22,18 +22,18 @@ HERE = ".".join(map(str, sys.version_info[:2]))
 @click.option("--python", default=HERE, show_default=True, help="The other host's Python, e.g. 3.12.")
 @click.option("--platform", default=Host(python=HERE).platform, show_default=True, help="A platform that uv knows.")
 @click.option("--installed", multiple=True, help="A compiler that the other host has already; repeat for more.")
+@click.option("--whole", is_flag=True, help="Dagster, its UI and the site too: every command works there.")
 def pack_command(
-    folder: Path, compilers: tuple[str, ...], python: str, platform: str, installed: tuple[str, ...]
+    folder: Path, compilers: tuple[str, ...], python: str, platform: str, installed: tuple[str, ...], whole: bool
 ) -> None:
     """Put COMPILERS (default: all) and this project into FOLDER, for a GPU host without a network.
 
-    Copy FOLDER there and run `FOLDER/campaign --suite matrix --bundle out.bundle`; `tensor-assets import out.bundle`
-    brings the records home. Exits with 1 if any compiler has no wheel for that host.
+    Copy FOLDER there and run `FOLDER/tensor-assets campaign --suite matrix --bundle out.bundle`; here,
+    `tensor-assets import out.bundle` brings the records home. Exits with 1 if a compiler has no wheel for that host.
     """
     space = Workspace()
-    host = Host(
-        python=_minor(python), platform=platform, installed=frozenset(space.adapter(name).name for name in installed)
-    )
+    there = frozenset(space.adapter(name).name for name in installed)
+    host = Host(python=_minor(python), platform=platform, installed=there, whole=whole)
     chosen = [space.adapter(name) for name in compilers or space.adapters]
     with Terminal() as terminal, listening(terminal):
         missing = {name: why for name, why in pack(chosen, host, folder.resolve()).items() if why}
@@ -41,7 +41,7 @@ def pack_command(
         click.echo(f"  {name:<20} {size / 1e6:8,.1f} MB")
     for name, why in missing.items():
         click.echo(f"{name}: not packed: {why}")
-    click.echo(f"copy {folder} there, then: {folder.name}/campaign --suite matrix --bundle out.bundle")
+    click.echo(f"copy {folder} there, then: {folder.name}/tensor-assets campaign --suite matrix --bundle out.bundle")
     sys.exit(bool(missing))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import click
 
@@ -18,6 +17,6 @@ def ui(port: int) -> None:
     """Open Dagster's UI on 127.0.0.1 with every asset, partition and check."""
     settings = load_settings()
     dagster_home(settings)
-    dagster = Path(sys.executable).with_name("dagster")
     os.chdir(settings.root)
-    os.execv(dagster, [str(dagster), "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)])
+    dagster = [sys.executable, "-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
+    os.execv(sys.executable, dagster)

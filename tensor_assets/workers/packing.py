@@ -1,6 +1,6 @@
 """Everything a GPU host without a network needs, in one folder: compilers, profilers, this project, one script to run.
 
-``campaign`` in it does what ``tensor-assets campaign`` does here. ``packed.json`` is what ``packed.py`` reads there.
+``tensor-assets`` in it does there what the command of that name does here; ``packed.json`` is what ``packed.py`` reads.
 Wheels are chosen for the other host's Python and C library, and checked against the locks' hashes as they are here.
 """
 
@@ -21,7 +21,9 @@ from tensor_assets.workers.installer import InstallFailed, ask_uv
 
 LOCKS = ROOT / "tensor_assets" / "locks"
 PACKAGES, PROFILERS, KIT, PROJECT = ".packages", ".profilers", ".kit", "project"
-_LEFT = shutil.ignore_patterns("__pycache__", "*.egg-info", "recorded")
+SCRIPT = "tensor-assets"
+_PARTS = ("tensor_assets", "adapters", "fixtures", "site", "dagster.yaml", "workspace.yaml")
+_LEFT = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "build.*")
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +32,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     python: str  # "3.12"
     platform: str = "x86_64-manylinux_2_34"
     installed: frozenset[str] = frozenset()  # compilers that are there already, in that Python
+    whole: bool = False  # Dagster, its UI and the site too; a campaign needs none of them
 
 
 def pack(
@@ -89,23 +92,28 @@ def _only(folder: Path, ours: Collection[str]) -> bool:
     if "packed.json" not in names:
         return False
     compilers = msgspec.json.decode((folder / "packed.json").read_bytes(), type=dict[str, list[str]])
-    return names <= {*ours, *compilers, "packed.json", "campaign", "pack.log"}
+    return names <= {*ours, *compilers, "packed.json", SCRIPT, "pack.log"}
 
 
 def _pack_project(made: Path, host: Host, log: Path, progress: Progress) -> None:
     project = made / PROJECT
     progress("packing this project and what its campaigns need")
-    for part in ("tensor_assets", "adapters", "fixtures"):
-        shutil.copytree(ROOT / part, project / part, ignore=_LEFT)
+    project.mkdir()
+    for part in _PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(ROOT / part, project / part, ignore=_LEFT)
+        else:
+            shutil.copy(ROOT / part, project)
     metadata = project / "tensor_assets.dist-info" / "METADATA"
     metadata.parent.mkdir()
     metadata.write_text(f"Metadata-Version: 2.1\nName: tensor-assets\nVersion: {version('tensor-assets')}\n")
     try:
-        for name, lock in ((PACKAGES, "campaign"), (KIT, "kit"), (PROFILERS, "profilers")):
-            _install(LOCKS / f"{lock}.lock", made / name, host, log)
+        own = ("campaign", "runtime") if host.whole else ("campaign",)
+        for name, locks in ((PACKAGES, own), (KIT, ("kit",)), (PROFILERS, ("profilers",))):
+            _install([LOCKS / f"{lock}.lock" for lock in locks], made / name, host, log)
     except InstallFailed as failure:
         raise SettingsError(f"for Python {host.python} on {host.platform}: {failure}") from None
-    script = made / "campaign"
+    script = made / SCRIPT
     script.write_text(_SCRIPT.replace("@PYTHON@", host.python))
     script.chmod(0o755)
 
@@ -115,24 +123,25 @@ def _pack_compiler(adapter: AdapterFolder, host: Host, made: Path, log: Path, pr
         return None
     progress(f"{adapter.name}: packing for Python {host.python} on {host.platform}")
     try:
-        _install(adapter.lock, made / adapter.name, host, log)
+        _install([adapter.lock], made / adapter.name, host, log)
     except InstallFailed as failure:
         shutil.rmtree(made / adapter.name, ignore_errors=True)
         return str(failure)
     return None
 
 
-def _install(lock: Path, folder: Path, host: Host, log: Path) -> None:
+def _install(locks: Sequence[Path], folder: Path, host: Host, log: Path) -> None:
     where = ["--target", str(folder), "--python-version", host.python, "--python-platform", host.platform]
     folder.mkdir()
-    if not any("==" in line for line in lock.read_text().splitlines()):
-        return
-    ask_uv(["pip", "install", "--require-hashes", "--only-binary", ":all:", *where, "-r", str(lock)], log)
+    pinned = [lock for lock in locks if "==" in lock.read_text()]
+    if pinned:
+        named = [word for lock in pinned for word in ("-r", str(lock))]
+        ask_uv(["pip", "install", "--require-hashes", "--only-binary", ":all:", *where, *named], log)
 
 
 _SCRIPT = """#!/usr/bin/env bash
-# tensor-assets campaign with everything that was brought along: nothing is installed, no network is asked.
-# PYTHON names the interpreter; evidence goes to ./store unless TENSOR_ASSETS_STORE names another place.
+# tensor-assets with everything that was brought along: nothing is installed, no network is asked.
+# PYTHON names the interpreter. What is made goes into `made` beside this folder, unless the variables name places.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 python=${PYTHON:-python3}
@@ -143,6 +152,9 @@ if [[ $found != @PYTHON@ ]]; then
 fi
 export PYTHONPATH="$here/project:$here/project/adapters/worker:$here/.packages"
 export TENSOR_ASSETS_PACKED="$here" TENSOR_WORKER_CUPTI="$here/.profilers" SYSTEM_PACKAGES=0
-export TENSOR_ASSETS_STORE="${TENSOR_ASSETS_STORE:-$PWD/store}" TENSOR_ASSETS_CACHE="${TENSOR_ASSETS_CACHE:-$PWD/cache}"
-exec "$python" -m tensor_assets campaign "$@"
+made=$(dirname "$here")/made
+: "${TENSOR_ASSETS_STORE:=$made/store}" "${TENSOR_ASSETS_CACHE:=$made/cache}"
+: "${TENSOR_ASSETS_SITE:=$made/site}" "${DAGSTER_HOME:=$made/dagster}"
+export TENSOR_ASSETS_STORE TENSOR_ASSETS_CACHE TENSOR_ASSETS_SITE DAGSTER_HOME
+exec "$python" -m tensor_assets "$@"
 """

@@ -29,7 +29,7 @@ def tiny(adapter, tmp_path, monkeypatch):
     made = adapter()
     locks = tmp_path / "locks"
     locks.mkdir()
-    for name in ("campaign", "kit", "profilers"):
+    for name in ("campaign", "runtime", "kit", "profilers"):
         (locks / f"{name}.lock").write_text(made.lock.read_text())
     monkeypatch.setattr(packing, "LOCKS", locks)
     return made
@@ -42,6 +42,18 @@ def test_what_was_packed_is_an_environment_there(tiny, settings, tmp_path):
     found = build_environment(tiny, brought)
     assert (found.freeze["tiny-compiler"], found.version) == ("1.2", "1.2")
     assert msgspec.json.decode((folder / "packed.json").read_bytes()) == {"tiny": ["tiny"]}
+
+
+def test_the_whole_project_brings_what_the_ui_and_the_site_need(tiny, adapter, tmp_path):
+    runtime = packing.LOCKS / "runtime.lock"
+    (packing.LOCKS / "campaign.lock").write_text("")
+    part, whole = tmp_path / "part", tmp_path / "whole"
+    pack([tiny], Host(python=HERE), part)
+    pack([tiny], Host(python=HERE, whole=True), whole)
+    assert runtime.read_text().startswith("tiny-compiler")
+    assert [list((folder / ".packages").glob("tiny_compiler.py")) != [] for folder in (part, whole)] == [False, True]
+    assert (whole / "project" / "workspace.yaml").is_file()
+    assert not (whole / "project" / "site" / "build").exists()
 
 
 def test_a_compiler_that_the_host_has_is_not_packed_and_missed_where_it_is_not(tiny, settings, tmp_path):
@@ -66,7 +78,7 @@ def test_packing_again_replaces_and_nothing_of_anyone_else_is_touched(tiny, tmp_
     folder = tmp_path / "packed"
     pack([tiny], Host(python=HERE), folder)
     pack([tiny], Host(python="3.99"), folder)
-    assert "3.99" in (folder / "campaign").read_text()
+    assert "3.99" in (folder / "tensor-assets").read_text()
     (folder / "store").mkdir()
     with pytest.raises(SettingsError, match="is no packed folder"):
         pack([tiny], Host(python=HERE), folder)
@@ -80,16 +92,16 @@ def test_packing_again_replaces_and_nothing_of_anyone_else_is_touched(tiny, tmp_
 def test_a_platform_that_nobody_knows_leaves_what_was_there(tiny, tmp_path):
     folder = tmp_path / "packed"
     pack([tiny], Host(python=HERE), folder)
-    before = (folder / "campaign").read_bytes()
+    before = (folder / "tensor-assets").read_bytes()
     with pytest.raises(SettingsError, match="on sparc-solaris"):
         pack([tiny], Host(python=HERE, platform="sparc-solaris"), folder)
-    assert (folder / "campaign").read_bytes() == before
+    assert (folder / "tensor-assets").read_bytes() == before
     assert [place.name for place in tmp_path.glob(".packed*")] == []
 
 
 def test_another_python_is_refused_by_the_script(tiny, tmp_path):
     pack([tiny], Host(python="3.99"), tmp_path / "packed")
-    said = subprocess.run([tmp_path / "packed" / "campaign"], capture_output=True, text=True)
+    said = subprocess.run([tmp_path / "packed" / "tensor-assets"], capture_output=True, text=True)
     assert said.returncode == 2
     assert "this was packed for 3.99: name another in PYTHON" in said.stderr
 
@@ -100,10 +112,10 @@ def test_a_campaign_runs_from_the_folder_alone_and_its_bundle_comes_home(tmp_pat
     folder = tmp_path / "packed"
     assert pack([adapters["tinygrad"]], Host(python=HERE), folder) == {"tinygrad": None}
     offline = ["unshare", "-n"] if os.geteuid() == 0 and _may_unshare() else []
-    command = [*offline, str(folder / "campaign"), "--target", "cpu", "--compiler", "tinygrad", "--workload", "gemm"]
+    cell = ["--target", "cpu", "--compiler", "tinygrad", "--workload", "gemm", "--shape", "inspect"]
     places = {"PYTHON": base_python(), "HOME": str(tmp_path), "TENSOR_ASSETS_LEASE": str(tmp_path / "lease")}
     done = subprocess.run(
-        [*command, "--shape", "inspect", "--processes", "1", "--bundle", "out.bundle"],
+        [*offline, str(folder / "tensor-assets"), "campaign", *cell, "--processes", "1", "--bundle", "out.bundle"],
         env={"PATH": os.environ["PATH"], **places},
         cwd=tmp_path,
         capture_output=True,
@@ -114,6 +126,11 @@ def test_a_campaign_runs_from_the_folder_alone_and_its_bundle_comes_home(tmp_pat
     import_bundle(store, tmp_path / "out.bundle")
     captures = [record for _, record in store.records(CaptureRecord)]
     assert [(record.key.compiler, record.outcome) for record in captures] == [("tinygrad", Outcome(status="ok"))]
+    needy = subprocess.run(
+        [folder / "tensor-assets", "report"], env={"PATH": os.environ["PATH"], **places}, capture_output=True
+    )
+    assert needy.returncode == 2
+    assert b"this needs dagster, which was not brought along" in needy.stderr
 
 
 def _may_unshare() -> bool:
