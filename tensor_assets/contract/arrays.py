@@ -54,7 +54,8 @@ def load_arrays(source: Path | bytes) -> dict[str, Array]:
         try:
             with zipfile.ZipFile(file) as archive:
                 return _members(archive)
-        except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+        # ValueError, for one: a directory that points before the beginning, names that are no UTF-8.
+        except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, ValueError, OverflowError) as error:
             raise ArraysRefused(f"not an .npz file: {error}") from None
 
 

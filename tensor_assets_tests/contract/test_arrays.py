@@ -136,6 +136,25 @@ def test_damage_is_refused_or_harmless(data, place):
     assert all(isinstance(array, np.ndarray) and not array.dtype.hasobject for array in found.values())
 
 
+@given(flips=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
+def test_single_bytes_that_differ_are_refused_or_harmless(flips):
+    changed = bytearray(save_arrays(None, SOME))
+    for place, byte in flips:
+        changed[place % len(changed)] = byte
+    try:
+        load_arrays(bytes(changed))
+    except ArraysRefused:
+        return
+
+
+def test_a_directory_that_points_before_the_beginning_is_refused():
+    changed = bytearray(save_arrays(None, SOME))
+    place = changed.rindex(b"PK\x05\x06") + 16  # where the end record says that the directory begins
+    changed[place : place + 4] = (2**32 - 2).to_bytes(4, "little")
+    with pytest.raises(ArraysRefused, match=r"not an \.npz file"):
+        load_arrays(bytes(changed))
+
+
 @pytest.mark.parametrize("name", ["", "a b", "../x", "x.npy", "é", "class"])
 def test_names_that_cannot_be_saved(name):
     with pytest.raises(ArraysRefused):
