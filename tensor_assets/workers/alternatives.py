@@ -14,7 +14,7 @@ from tensor_assets.contract.admission import admit
 from tensor_assets.contract.arrays import save_arrays
 from tensor_assets.contract.fixtures import BuiltFixture
 from tensor_assets.progress import Progress
-from tensor_assets.records import Alternative, Outcome
+from tensor_assets.records import Admission, Alternative, Outcome
 from tensor_assets.workers.answers import Answer, read_answer, rechecked
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.isolation import WorkerFolder
@@ -66,14 +66,20 @@ def _judged(task: CaptureTask, searched: Compile, candidate: Candidate, folder: 
         admission = admit(task.program, rechecked(answers))
     except WorkerFailed as failure:
         return Alternative(candidate=candidate.name, fingerprint=fingerprint, outcome=failure.outcome)
-    right = Outcome(status="ok")
-    wrong = Outcome(status="rejected", reason=admission.reason or admission.boundary)
     return Alternative(
         candidate=candidate.name,
         fingerprint=fingerprint,
         fixtures=tuple(answer.fixture.name for answer in answers),
-        outcome=right if admission.admitted else wrong,
+        outcome=_verdict(admission),
     )
+
+
+def _verdict(admission: Admission) -> Outcome:
+    if admission.admitted is None:
+        return Outcome(status="blocked", reason="this workload has no exact fixture: nothing decides")
+    if admission.admitted:
+        return Outcome(status="ok")
+    return Outcome(status="rejected", reason=admission.reason or admission.boundary)
 
 
 def _answer(fixture: BuiltFixture, folder: WorkerFolder, worker: Worker) -> Answer:

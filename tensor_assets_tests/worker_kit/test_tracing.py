@@ -28,6 +28,7 @@ class Cupti:
         self.enabled: set[int] = set()
         self.buffer: list[SimpleNamespace] = []
         self.refuses = ""
+        self.lost = 0
 
     def activity_register_callbacks(self, requested, completed) -> None:
         assert requested() == (8 * 1024 * 1024, 0)
@@ -47,7 +48,7 @@ class Cupti:
         self.completed(full)
 
     def activity_get_num_dropped_records(self, context, stream, pointer) -> None:
-        ctypes.c_size_t.from_address(pointer).value = 2
+        ctypes.c_size_t.from_address(pointer).value = self.lost
 
     def record(self, **fields) -> None:
         if fields["kind"] in self.enabled:
@@ -88,6 +89,7 @@ def cupti(monkeypatch):
 
 
 def test_each_invocation_has_its_activities_in_order_from_its_own_origin(cupti):
+    cupti.lost = 2
     traced = tracing.trace_invocations(program := Program(cupti), 3)
     assert program.invoked == 4, "one invocation is not recorded"
     assert (len(traced.invocations), traced.dropped) == (3, 2)
@@ -109,6 +111,12 @@ def test_a_second_trace_starts_empty(cupti):
 def test_the_device_clock_is_the_busy_time_of_the_block(cupti):
     timed = time_invocations(Program(cupti), Time(invocations=4, warmup=2, clock="device"))
     assert timed.elapsed_ns == 4 * (80 + 50)
+
+
+def test_a_trace_that_lost_records_is_no_time(cupti):
+    cupti.lost = 1
+    with pytest.raises(Unavailable, match="lost 1 records"):
+        time_invocations(Program(cupti), Time(invocations=4, clock="device"))
 
 
 def test_a_driver_that_refuses_makes_the_trace_unavailable(cupti):

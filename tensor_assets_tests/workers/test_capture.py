@@ -50,7 +50,9 @@ def store(tmp_path: Path) -> EvidenceStore:
 
 @pytest.fixture
 def capture(fixtures, store, tmp_path):
-    def capture(variant="default", adapter="numpy_reference", target="cpu", deadline=DEADLINE) -> CaptureRecord:
+    def capture(
+        variant="default", adapter="numpy_reference", target="cpu", deadline=DEADLINE, fixtures=fixtures
+    ) -> CaptureRecord:
         task = CaptureTask(
             adapter=adapter_folder(adapter),
             environment=ENVIRONMENT,
@@ -101,6 +103,13 @@ def test_what_a_search_did_not_choose_is_judged_too(capture, fixtures):
     assert (same.candidate, same.outcome.status, same.distinct) == ("the same by another name", "ok", False)
     assert same.fingerprint == record.fingerprint
     assert same.fixtures == tuple(fixture.name for fixture in fixtures if fixture.exact)
+
+
+def test_where_no_fixture_is_exact_no_candidate_is_called_wrong(capture, fixtures):
+    some = tuple(fixture for fixture in fixtures if not fixture.exact)
+    outcomes = [alternative.outcome for alternative in capture("searched", fixtures=some).alternatives]
+    assert [outcome.status for outcome in outcomes] == ["blocked", "blocked"]
+    assert "no exact fixture" in outcomes[0].reason
 
 
 def test_a_worker_that_cannot_build_a_candidate_says_so(fixtures, tmp_path):

@@ -90,6 +90,8 @@ def _device_time(implementation: Implementation, request: Time) -> int:
         implementation.invoke()
         implementation.wait()
     traced = trace_invocations(implementation, request.invocations)
+    if traced.dropped:
+        raise Unavailable(f"the device trace lost {traced.dropped} records: what is left is no whole invocation's time")
     return sum(busy_ns([(a.start_ns, a.start_ns + a.duration_ns) for a in acts]) for acts in traced.invocations)
 
 
