@@ -36,7 +36,7 @@ class Terminal:
         self._end_step()
         self._step, self._step_began = step, time.monotonic()
         if not self.console.is_terminal:
-            self.console.print(f"{self._stamp()}  {step}", soft_wrap=True)
+            self.console.print(Text(f"{self._stamp()}  {step}"), soft_wrap=True)
 
     def __rich__(self) -> Text:
         running = time.monotonic() - self._step_began
@@ -45,7 +45,9 @@ class Terminal:
     def _end_step(self) -> None:
         if self._step and self.console.is_terminal:
             took = time.monotonic() - self._step_began
-            self.console.print(f"{self._stamp()}  {self._step}  [dim]{took:.1f} s[/dim]", soft_wrap=True)
+            # As it was announced: brackets in a step ("f16[M, K]", a path's) are no markup.
+            said = Text.assemble(f"{self._stamp()}  {self._step}  ", (f"{took:.1f} s", "dim"))
+            self.console.print(said, soft_wrap=True)
         self._step = ""
 
     def _stamp(self) -> str:
