@@ -24,12 +24,12 @@ class WorkerFailed(Exception):
 
 def said(failed: Failed) -> WorkerFailed:
     """The worker's own ``failed`` reply."""
-    outcome = Outcome(status=failed.status, reason=_sentence(failed.reason), remedy=failed.remedy)
+    outcome = Outcome(status=failed.status, reason=sentence(failed.reason), remedy=sentence(failed.remedy))
     return WorkerFailed(outcome, alive=True, traceback=failed.traceback)
 
 
 def crashed(reason: str) -> WorkerFailed:
-    return WorkerFailed(Outcome(status="crashed", reason=_sentence(reason)))
+    return WorkerFailed(Outcome(status="crashed", reason=sentence(reason)))
 
 
 def censored(what: str, limit: str) -> WorkerFailed:
@@ -47,7 +47,7 @@ def ended(what: str, returncode: int | None) -> WorkerFailed:
     if returncode is None:
         return crashed(f"the worker closed its output instead of answering {what}")
     if returncode < 0:
-        name = signal.Signals(-returncode).name
+        name = _signal_name(-returncode)
         hint = " (the kernel does that when memory runs out)" if name == "SIGKILL" else ""
         return crashed(f"the worker died of {name} while answering {what}{hint}")
     return crashed(f"the worker exited with status {returncode} while answering {what}")
@@ -61,6 +61,14 @@ def with_log(outcome: Outcome, keeper: Keeper, log: Path) -> Outcome:
     return msgspec.structs.replace(outcome, log=kept)
 
 
-def _sentence(reason: str, limit: int = 400) -> str:
-    line = " ".join(reason.split())
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal between the first and the last has no name
+        return f"signal {number}"
+
+
+def sentence(reason: str, limit: int = 400) -> str:
+    """What a worker said, as one bounded line that no terminal acts on."""
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(reason.split()))
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -38,7 +38,7 @@ from tensor_worker.messages import (
 )
 
 from tensor_assets.progress import announce
-from tensor_assets.workers.failure import WorkerFailed, censored, crashed, ended, said, wrong_version
+from tensor_assets.workers.failure import WorkerFailed, censored, crashed, ended, said, sentence, wrong_version
 from tensor_assets.workers.log import LogPump
 from tensor_assets.workers.pipes import Ended, LinePipes, TooLong
 
@@ -91,12 +91,16 @@ class Worker:
 
     def __enter__(self) -> Self:
         report_reading, report_writing = os.pipe()
-        try:
-            self._spawn(report_writing)
-        finally:
-            os.close(report_writing)
         with os.fdopen(report_reading, "rb") as report:
-            answer = report.read()
+            try:
+                self._spawn(report_writing)
+            finally:
+                os.close(report_writing)
+            try:
+                answer = report.read()
+            except BaseException:  # an interrupt: nobody will leave this context
+                self.close(orderly=False)
+                raise
         if answer.isdigit():
             self.pid = int(answer)
         else:
@@ -178,7 +182,7 @@ class Worker:
                 reply = _decoded(line, what)
                 if not isinstance(reply, Progress):
                     return self._wanted(_checked(reply, request, what))
-                announce(f"{self.name}: {reply.step}")
+                announce(f"{self.name}: {sentence(reply.step)}")
         except TimeoutError:
             limit = f"the {self._lifetime:g} s of its worker" if until == self._expires else f"{seconds:g} s"
             raise censored(what, limit) from None

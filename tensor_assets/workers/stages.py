@@ -26,9 +26,8 @@ def keep_stages(stages: Sequence[Stage], dump: Path, keeper: Keeper) -> tuple[St
 
 
 def _keep(stage: Stage, dump: Path, keeper: Keeper) -> StageFile:
-    path = (dump / stage.path).resolve()
-    if not path.is_relative_to(dump) or not path.is_file():
-        raise crashed(f"stage {stage.name} names {stage.path}, which is no file below its dump folder")
+    if (path := _file_below(dump, stage.path)) is None:
+        raise crashed(f"stage {stage.name} names {stage.path[:100]}, which is no file below its dump folder")
     if (size := path.stat().st_size) > STAGE_BYTES:
         raise crashed(f"stage {stage.name} is {size:,} bytes, more than {STAGE_BYTES:,}")
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
@@ -37,3 +36,11 @@ def _keep(stage: Stage, dump: Path, keeper: Keeper) -> StageFile:
         text=keeper.put_file(path, media_type=of_language(stage.language), name=path.name),
         fingerprint=code_sha256(text, stage.language),
     )
+
+
+def _file_below(dump: Path, name: str) -> Path | None:
+    try:
+        path = (dump / name).resolve()
+        return path if path.is_relative_to(dump) and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # longer than any name, a zero in it, a loop of links
+        return None

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tensor_worker.artifacts import Candidate
+from tensor_worker.artifacts import Candidate, Stage
 from tensor_worker.messages import Compile, GetPlan
 
 from tensor_assets.contract.arrays import save_arrays
@@ -23,6 +23,7 @@ from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
 from tensor_assets.workers.process import DEADLINE
+from tensor_assets.workers.stages import keep_stages
 from tensor_assets_tests.workers.programs import WEIGHT_VIEW
 
 ADAPTERS = Path(__file__).parent / "adapters"
@@ -169,6 +170,15 @@ def test_whatever_the_worker_does_a_record_comes_back_with_its_log(capture, stor
     assert says in record.outcome.reason
     assert record.admission is None
     assert store.read(record.outcome.log)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "x" * 5000, "loop/x", "..", "", "/etc/passwd"])
+def test_a_stage_whose_path_is_no_file_of_the_dump_is_a_crash_by_name(tmp_path, store, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    stage = Stage(name="s", title="S", level="code", language="c", path=name, produced_by="a pass")
+    with pytest.raises(WorkerFailed, match="no file below its dump folder") as failed:
+        keep_stages([stage], tmp_path, store)
+    assert failed.value.outcome.status == "crashed"
 
 
 def test_what_was_seen_before_a_crash_is_kept(capture):

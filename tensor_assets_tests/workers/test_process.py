@@ -15,6 +15,7 @@ import pytest
 from tensor_worker.arrays import load_arrays, save_arrays
 from tensor_worker.messages import GetPlan, GetStages, Hello, Run, Time
 
+from tensor_assets.progress import listening
 from tensor_assets.workers import process
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.log import HEAD_BYTES, TAIL_BYTES
@@ -145,6 +146,7 @@ def script(body: str) -> list[str]:
         ('print(\'{"type": "bye"}\', flush=True); time.sleep(60)', "with Bye, not Greeting"),
         ('os.write(1, b\'{"type": "he\')', "exited with status 0"),
         ("os.close(1); time.sleep(60)", "closed its output"),
+        ("os.kill(os.getpid(), 40)", "died of signal 40"),  # real-time signals have no names
     ],
 )
 def test_a_worker_that_does_not_keep_the_protocol_has_crashed(start, body, says):
@@ -153,6 +155,15 @@ def test_a_worker_that_does_not_keep_the_protocol_has_crashed(start, body, says)
     assert failed.value.outcome.status == "crashed"
     assert says in failed.value.outcome.reason
     assert processes_of(worker._token) == []
+
+
+def test_a_step_that_a_worker_announces_is_one_line_that_no_terminal_acts_on(start):
+    step = "reading\\n\\u001b[2J[/packages]"
+    body = f'print(\'{{"type": "progress", "step": "{step}"}}\', flush=True)'.replace("\\", "\\\\")
+    steps: list[str] = []
+    with start(command=script(body)) as worker, listening(steps.append), pytest.raises(WorkerFailed):
+        worker.ask(Hello(), deadline=60)
+    assert steps == ["numpy_reference: reading \\x1b[2J[/packages]"]
 
 
 @pytest.mark.parametrize(
