@@ -158,7 +158,9 @@ def _first_visible(pynvml: Any, visible: str) -> Any:
     first = visible.split(",")[0].strip()
     if first.startswith(("GPU-", "MIG-")):
         return pynvml.nvmlDeviceGetHandleByUUID(first)
-    return pynvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
+    if visible.strip() and not first.isdigit():  # "-1" hides them all, and so does what CUDA cannot read
+        raise DeviceRefused(f"CUDA_VISIBLE_DEVICES={visible!r} shows workers no GPU; unset it, or name one by its UUID")
+    return pynvml.nvmlDeviceGetHandleByIndex(int(first or 0))
 
 
 def _text(value: Any) -> str:

@@ -46,6 +46,8 @@ def worker_variables(
         "TMPDIR": str(folder.temporary),
         "PYTHONPATH": str(python_path),
         "PYTHONUNBUFFERED": "1",  # so that the log ends where the worker did
+        # NVML's order, by which we say which device it was; left alone, CUDA puts the fastest first.
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "PYTHONHASHSEED": "0",  # some compilers order by hash: two processes must see the same order
     }
     return variables | dict(extra)

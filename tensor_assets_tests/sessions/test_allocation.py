@@ -127,6 +127,14 @@ def test_the_device_is_the_one_that_workers_see_first(with_nvml, monkeypatch, vi
     assert current_allocation("cuda").device_uuid == f"GPU of {handle}"
 
 
+@pytest.mark.parametrize("visible", ["-1", "none", ",0", "NoDevFiles"])
+def test_a_host_that_hides_its_gpus_from_workers_has_none(with_nvml, monkeypatch, visible):
+    with_nvml()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    with pytest.raises(DeviceRefused, match="shows workers no GPU"):
+        current_allocation("cuda")
+
+
 def test_another_device_than_the_one_asked_for_is_refused(with_nvml):
     with_nvml()
     with pytest.raises(DeviceRefused, match="asked for NVIDIA H100 80GB HBM3; this host has NVIDIA H200"):
