@@ -209,8 +209,9 @@ def keep_logs(participants: Sequence[Participant], keeper: Keeper | None) -> Non
 
 
 def session_outcome(participants: Sequence[Participant], blocks: Sequence[Block]) -> Outcome:
-    """``ok`` if anything usable was timed; otherwise the commonest trouble of its processes."""
-    if any(not block.invalid for block in blocks):
+    """``ok`` if anything usable was timed in a process that was right afterwards, else the commonest trouble of them."""
+    right = {one.index for one in participants if one.recheck}
+    if any(not block.invalid and block.process in right for block in blocks):
         return Outcome(status="ok")
     if troubled := [one.outcome for one in participants if not one.alive]:
         status, count = Counter(outcome.status for outcome in troubled).most_common(1)[0]

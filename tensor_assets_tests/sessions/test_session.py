@@ -130,6 +130,13 @@ def test_outputs_are_checked_on_values_that_were_not_timed(run):
     assert "wrong after timing" in of(record, "stale")[0].outcome.reason
 
 
+def test_a_session_in_which_nobody_was_right_afterwards_is_not_ok(run):
+    record = run(Simulated(), {"stale": Truth(forgets=True)})
+    assert record.outcome.status == "rejected"
+    assert "wrong after timing" in record.outcome.reason
+    assert len(record.blocks) == 45, "every sample is kept"
+
+
 def test_a_worker_that_dies_ends_alone(run):
     record = run(Simulated(), {"a": Truth(), "mortal": Truth(dies_at=9)})
     assert [process.outcome.status for process in of(record, "mortal")] == ["crashed", "ok", "ok"]
