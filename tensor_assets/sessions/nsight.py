@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,24 +93,53 @@ class CountersMissing(Exception):
         self.remedy = remedy
 
 
-def read_counters(text: str) -> dict[str, dict[str, float]]:
-    """Kernel → counter → median over its launches, in base units, from the CSV of ``compute_watcher``.
+class Counted(NamedTuple):
+    """One launch of a kernel."""
 
-    Counters that the device does not have are left out. Raises CountersMissing.
-    """
+    kernel: str
+    counters: dict[str, float]  # in base units; what the device does not have is left out
+
+
+def read_launches(text: str) -> list[Counted]:
+    """Every launch in the CSV of ``compute_watcher``, in order. Raises CountersMissing."""
     if NO_PERMISSION in text:
         raise CountersMissing(PERMISSION_REASON, PERMISSION_REMEDY)
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found = []
     for row in _table(text):
-        for metric in COUNTERS:
-            if (value := _number(row.get(metric, ""))) is not None:
-                found[row["Kernel Name"]][metric].append(value)
+        read = {metric: value for metric in COUNTERS if (value := _number(row.get(metric, ""))) is not None}
+        found += [Counted(row["Kernel Name"], read)] if read else []
     if not found:
         raise CountersMissing(_complaint(text))
-    return {
-        kernel: {metric: float(np.median(values)) for metric, values in metrics.items()}
-        for kernel, metrics in found.items()
-    }
+    return found
+
+
+def by_kernel(launches: Iterable[Counted]) -> dict[str, dict[str, float]]:
+    """Kernel → counter → median over its launches."""
+    found: dict[str, list[Counted]] = defaultdict(list)
+    for launch in launches:
+        found[launch.kernel].append(launch)
+    return {kernel: _medians(own) for kernel, own in found.items()}
+
+
+def by_position(launches: Sequence[Counted], kernels: Sequence[str]) -> list[dict[str, float]]:
+    """The counters of each of an invocation's ``kernels``, in its order: medians over what was launched in its place.
+
+    A library's kernel may come twice in one invocation, with other work each time, so its name alone does not tell.
+    Where the launches do not repeat the invocation, such a kernel has no counters.
+    """
+    count = len(kernels)
+    if len(launches) >= count and all(one.kernel == kernels[place % count] for place, one in enumerate(launches)):
+        return [_medians(launches[place::count]) for place in range(count)]
+    named, times = by_kernel(launches), Counter(kernels)
+    return [named.get(kernel, {}) if times[kernel] == 1 else {} for kernel in kernels]
+
+
+def _medians(launches: Sequence[Counted]) -> dict[str, float]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for launch in launches:
+        for metric, value in launch.counters.items():
+            found[metric].append(value)
+    return {metric: float(np.median(values)) for metric, values in found.items()}
 
 
 def _table(text: str) -> list[dict[str, str]]:
@@ -123,9 +154,10 @@ def _table(text: str) -> list[dict[str, str]]:
 
 def _number(text: str) -> float | None:
     try:
-        return float(text.replace(",", ""))
+        value = float(text.replace(",", ""))
     except ValueError:  # "n/a", "no data"
         return None
+    return value if math.isfinite(value) else None  # a ratio of nothing is printed as "nan"
 
 
 def _complaint(text: str) -> str:

@@ -34,7 +34,16 @@ from tensor_assets.records import (
 from tensor_assets.sessions.allocation import current_allocation, device_of, require_fingerprint, require_same
 from tensor_assets.sessions.ceilings import ceilings_of
 from tensor_assets.sessions.lease import Lease
-from tensor_assets.sessions.nsight import CountersMissing, Watcher, compute_watcher, read_counters, systems_watcher
+from tensor_assets.sessions.nsight import (
+    Counted,
+    CountersMissing,
+    Watcher,
+    by_kernel,
+    by_position,
+    compute_watcher,
+    read_launches,
+    systems_watcher,
+)
 from tensor_assets.sessions.nvml import Gpu
 from tensor_assets.sessions.roofline import placed
 from tensor_assets.sessions.sass import opcode_counts
@@ -120,6 +129,7 @@ class _Parts:
     kernels: tuple[KernelProfile, ...] = ()
     busy_ns: float | None = None
     span_ns: float | None = None
+    launches: list[Counted] = field(default_factory=list)
     counters: dict[str, dict[str, float]] = field(default_factory=dict)
     opcodes: dict[str, dict[str, int]] = field(default_factory=dict)
     ceilings: dict[str, str] = field(default_factory=dict)
@@ -161,7 +171,9 @@ class _Look(NamedTuple):
         """Activities, gaps and occupancy, from CUPTI inside the worker."""
         with self._part("timeline"), tempfile.TemporaryDirectory(prefix="profile-") as folder:
             traced = self._traced(Path(folder), None)
-            same = regular(traced.invocations)
+            if not any(traced.invocations):
+                raise CountersMissing(f"CUPTI recorded no activity in {len(traced.invocations)} invocations")
+            same = regular([invocation for invocation in traced.invocations if invocation])
             self.parts.timeline = traced.invocations
             self.parts.kernels = kernel_profiles(same, device)
             self.parts.busy_ns, self.parts.span_ns = median(map(busy_ns, same)), median(map(span_ns, same))
@@ -181,7 +193,8 @@ class _Look(NamedTuple):
             self.parts.files.append(
                 self.keeper.put_bytes(text.encode(), media_type="text/csv", name="ncu.csv", private=True)
             )
-            self.parts.counters = read_counters(text)
+            self.parts.launches = read_launches(text)
+            self.parts.counters = by_kernel(self.parts.launches)
 
     def at_system(self) -> None:
         """Nsight Systems' own report, kept for whoever wants to open it."""
@@ -263,7 +276,10 @@ def _place(parts: _Parts, device: str) -> None:
     if not parts.counters or not parts.kernels:
         parts.missing["roofline"] = "it needs both the timeline and the counters"
         return
-    parts.kernels = tuple(placed(kernel, parts.counters.get(kernel.name, {}), ceilings) for kernel in parts.kernels)
+    counted = iter(by_position(parts.launches, [one.name for one in parts.kernels if one.kind == "kernel"]))
+    parts.kernels = tuple(
+        placed(one, next(counted), ceilings) if one.kind == "kernel" else one for one in parts.kernels
+    )
     uncounted = [kernel.name for kernel in parts.kernels if kernel.kind == "kernel" and kernel.operations is None]
     if uncounted:
         parts.missing["roofline"] = f"not counted: {', '.join(dict.fromkeys(uncounted))}"

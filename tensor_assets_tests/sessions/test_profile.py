@@ -10,7 +10,7 @@ from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import BenchmarkRecord, Key, Outcome, ProfileRecord, Provenance
 from tensor_assets.sessions.allocation import current_allocation
 from tensor_assets.sessions.lease import Lease
-from tensor_assets.sessions.nsight import CountersMissing, compute_watcher, read_counters
+from tensor_assets.sessions.nsight import CountersMissing, by_kernel, compute_watcher, read_launches
 from tensor_assets.sessions.profile import Subject, profile_configuration
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets_tests.sessions.simulated import SimulatedGpu, SimulatedWorker, Truth
@@ -29,9 +29,9 @@ INVOCATION = (
 class Profiled(SimulatedWorker):
     """Traces known activities; under Nsight Compute writes ``csv`` where it was told to."""
 
-    def __init__(self, truth, folder, prefix, variables, csv):
+    def __init__(self, truth, folder, prefix, variables, csv, activities):
         super().__init__(truth, 0, folder, 0)
-        self.prefix, self.variables, self.csv = prefix, variables, csv
+        self.prefix, self.variables, self.csv, self.activities = prefix, variables, csv, activities
 
     def ask(self, request, deadline=None):
         if not isinstance(request, Trace):
@@ -42,7 +42,7 @@ class Profiled(SimulatedWorker):
             assert self.variables == {"TENSOR_WORKER_WATCHED": "ncu"}
             Path(self.prefix[self.prefix.index("--log-file") + 1]).write_text(self.csv)
             return Traced(invocations=())
-        return Traced(invocations=(INVOCATION,) * request.invocations)
+        return Traced(invocations=(self.activities,) * request.invocations)
 
 
 @pytest.fixture
@@ -52,14 +52,14 @@ def look(program, fixtures, tmp_path, monkeypatch):
     tools.mkdir()
     monkeypatch.setenv("PATH", str(tools))
 
-    def look(truth=None, csv=SAMPLE, allocation=None, outcome="ok", sass=None):
+    def look(truth=None, csv=SAMPLE, allocation=None, outcome="ok", sass=None, activities=INVOCATION):
         if csv is not None:
             (tools / "ncu").write_text("#!/bin/sh\n")
             (tools / "ncu").chmod(0o755)
 
         @contextmanager
         def start(folder, prefix, variables):
-            yield Profiled(truth or Truth(), folder, prefix, variables, csv)
+            yield Profiled(truth or Truth(), folder, prefix, variables, csv, activities)
 
         benchmark = BenchmarkRecord(
             key=Key(workload="weight_view", shape="matrix_inspect", compiler="tvm", variant="default", target="cuda"),
@@ -81,13 +81,21 @@ def look(program, fixtures, tmp_path, monkeypatch):
 
 
 def test_counters_are_medians_over_launches_in_base_units():
-    found = read_counters(SAMPLE)
+    found = by_kernel(read_launches(SAMPLE))
     assert set(found) == {"scale_rows", "tile_product"}
     product = found["tile_product"]
     assert product["gpu__time_duration.sum"] == 5200
     assert product["dram__bytes.sum"] == 5242882
     assert product["sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"] == 61.75
     assert "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active" not in found["scale_rows"]  # n/a
+
+
+def test_what_nsight_prints_as_no_number_is_no_counter(look):
+    text = SAMPLE.replace('"61.25"', '"nan"').replace('"62.25"', '"-inf"')
+    assert (
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+        not in by_kernel(read_launches(text))["tile_product"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +109,7 @@ def test_counters_are_medians_over_launches_in_base_units():
 )
 def test_counters_that_are_not_there_say_why(text, reason):
     with pytest.raises(CountersMissing, match=reason):
-        read_counters(text)
+        by_kernel(read_launches(text))
 
 
 def test_nsight_compute_leaves_clocks_alone_and_is_bounded(look, tmp_path):
@@ -131,6 +139,27 @@ def test_a_profile_joins_timeline_counters_and_roofline_of_one_implementation(lo
     assert set(record.missing) == {"nsight systems"}
     assert [file.private for file in record.files] == [True]
     assert msgspec.json.decode(msgspec.json.encode(record), type=ProfileRecord) == record
+
+
+def test_a_kernel_that_comes_twice_has_the_counters_of_each_place(look):
+    """The library's product of two sizes under one name: neither place has the other's work, nor the mean of both."""
+    small, large = 1_000_000, 1_610_612_736
+    text = SAMPLE.replace("scale_rows", "tile_product").replace('"524,288"', f'"{small // 2}"')
+    record = look(csv=text, activities=(msgspec.structs.replace(INVOCATION[0], name="tile_product"), INVOCATION[1]))
+    assert [kernel.operations for kernel in record.kernels] == [small, large]
+
+
+def test_a_kernel_that_comes_twice_has_no_counters_where_launches_do_not_repeat_the_invocation(look):
+    twice = (*INVOCATION, msgspec.structs.replace(INVOCATION[1], start_ns=8_000))
+    record = look(activities=twice)
+    assert [kernel.operations for kernel in record.kernels] == [2 * 524_288, None, None]
+    assert record.missing["roofline"] == "not counted: tile_product"
+
+
+def test_a_trace_that_saw_nothing_is_no_timeline(look):
+    record = look(activities=(), csv=NO_PERMISSION)
+    assert (record.outcome.status, record.timeline, record.busy_ns, record.span_ns) == ("unavailable", (), None, None)
+    assert "CUPTI recorded no activity in 10 invocations" in record.outcome.reason
 
 
 def test_another_implementation_is_never_attached(look):
