@@ -195,13 +195,25 @@ def _unmeasured(case: Case, silent: Sequence[Observation]) -> str:
 
 
 def _nearest(case: Case, query: Query, library: Library, inside: set[int]) -> Observation | None:
-    """The same question asked of what comes closest to the scope from outside."""
+    """The same question asked of what comes closest to the scope from outside; half an answer only where none is whole.
+
+    A kernel of a CPU has no grid, and its code no matrix instruction: that says little of what a GPU would answer.
+    """
     outside = [s for s in library.of_cell(case.workload, case.compiler) if id(s) not in inside]
+    half: Observation | None = None
     for subject in sorted(outside, key=_distance(case)):
         observation = observe(case, query, subject, library)
-        if observation.passed is not None:
+        if observation.passed is not None and _whole(observation.value):
             return observation
-    return None
+        if observation.passed is not None and half is None:
+            half = observation
+    return half
+
+
+def _whole(value: Any) -> bool:
+    if isinstance(value, list | dict):
+        return all(map(_whole, value.values() if isinstance(value, dict) else value))
+    return value is not None
 
 
 def _distance(case: Case) -> Callable[[Subject], tuple[Any, ...]]:

@@ -12,12 +12,12 @@ def shown_value(value: Any, operator: str = "equals", expected: Any = None) -> s
     """Compact JSON; of a long text, the lines that ``contains`` and ``in_order`` look for."""
     if isinstance(value, str) and operator in ("contains", "in_order", "lacks"):
         parts = expected if isinstance(expected, list) else [expected]
-        return _shortened(" … ".join(_line_with(value, part) for part in parts if isinstance(part, str)))
+        return shortened(" … ".join(_line_with(value, part) for part in parts if isinstance(part, str)))
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, str):
-        return _shortened(" ".join(value.split()))
-    return _shortened(json.dumps(rounded(value), ensure_ascii=False))
+        return shortened(" ".join(value.split()))
+    return shortened(json.dumps(rounded(value), ensure_ascii=False))
 
 
 def rounded(value: Any) -> Any:
@@ -31,13 +31,13 @@ def rounded(value: Any) -> Any:
     return value
 
 
+def shortened(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def _line_with(text: str, part: str) -> str:
     line = next((" ".join(line.split()) for line in text.splitlines() if part in line), "")
     if not line:
         return f"no line with {part!r}" if part not in text else part
     place = max(0, line.find(part) - 30)
     return line if len(line) <= 100 else f"…{line[place : place + 90]}…"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -6,12 +6,16 @@ import dagster as dg
 
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.claims.claim import Claim, check_name
-from tensor_assets.claims.judging import since_in_words
+from tensor_assets.claims.judging import State, since_in_words
 from tensor_assets.claims.reading import load_claims
+from tensor_assets.claims.showing import shortened
 from tensor_assets.defs.report import results
 from tensor_assets.defs.resources import WorkspaceResource
 from tensor_assets.records import ClaimRecord
 from tensor_assets.settings import load_settings
+
+BECAUSE = 110  # characters: two lines of the table
+VERDICTS: tuple[State, ...] = ("differs", "not measured", "holds")  # what somebody should look at comes first
 
 
 def claims_asset(defined: Iterable[Claim]) -> dg.AssetsDefinition:
@@ -39,24 +43,21 @@ def claims_asset(defined: Iterable[Claim]) -> dg.AssetsDefinition:
 
 def _metadata(judged: list[Stored[ClaimRecord]]) -> dict[str, dg.MetadataValue]:
     verdicts = [stored.record.verdict for stored in judged]
+    by_verdict = sorted((stored.record for stored in judged), key=lambda record: VERDICTS.index(record.verdict))
     rows = [
-        dg.TableRecord(
-            {
-                "claim": stored.record.claim,
-                "verdict": stored.record.verdict,
-                "seen": _seen(stored.record),
-                "since": _since(stored.record),
-                "statement": stored.record.statement,
-                "why": stored.record.why,
-                "evidence": stored.id[:12],
-            }
-        )
-        for stored in judged
+        dg.TableRecord({"verdict": record.verdict, "claim": record.claim, "because": _because(record)})
+        for record in by_verdict
     ]
     return {
-        **{verdict: dg.MetadataValue.int(verdicts.count(verdict)) for verdict in ("holds", "differs", "not measured")},
+        **{verdict: dg.MetadataValue.int(verdicts.count(verdict)) for verdict in VERDICTS},
         **({"claims": dg.MetadataValue.table(rows)} if rows else {}),
     }
+
+
+def _because(record: ClaimRecord) -> str:
+    """In a few words; the claim's own check has the statement and everything that was seen."""
+    parts = (record.why, _since(record)) if record.why else (_seen(record),)
+    return shortened("; ".join(part for part in parts if part), BECAUSE)
 
 
 def _check(stored: Stored[ClaimRecord]) -> dg.AssetCheckResult:

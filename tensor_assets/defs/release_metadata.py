@@ -1,23 +1,28 @@
 """Releases as Dagster metadata."""
 
+from collections.abc import Mapping
+
 import dagster as dg
 
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.defs.metadata import Metadata, framed, table
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import ChangesRecord, ReleaseRecord
-from tensor_assets.releases.accepted import release_title
+from tensor_assets.records import ChangesRecord, DecisionRecord, ReleaseRecord
+from tensor_assets.releases.accepted import decision_on, release_title
 from tensor_assets.releases.running import Proposal, Tried
 
 
-def news_metadata(stored: Stored[ReleaseRecord]) -> Metadata:
+def news_metadata(stored: Stored[ReleaseRecord], store: EvidenceStore) -> Metadata:
+    """``store`` says what was decided of the candidate, where it was."""
     record = stored.record
+    decided = decision_on(store, record.key.compiler, record.candidate) if record.candidate else None
     rows = [
         dg.TableRecord({"package": package, "accepted": version, "newest": record.newest.get(package, "–")})
         for package, version in record.accepted.items()
     ]
     told = {
         "candidate": dg.MetadataValue.text(release_title(record.candidate) if record.candidate else "none"),
+        **({"decided": dg.MetadataValue.text(_decision(decided[1]))} if decided else {}),
         **({"packages": table(rows)} if rows else {}),
         **({"remark": dg.MetadataValue.text(record.remark)} if record.remark else {}),
     }
@@ -49,9 +54,12 @@ def trial_metadata(done: Tried) -> Metadata:
     return framed(done.trial.id, record.key, record.outcome, done.trial.reused, told)
 
 
-def proposal_metadata(proposal: Proposal) -> Metadata:
+def proposal_metadata(proposal: Proposal, accepted: Mapping[str, str]) -> Metadata:
     """Of a trial that did not run."""
-    return {"nothing to try": dg.MetadataValue.text(proposal.why)}
+    return {
+        "nothing to try": dg.MetadataValue.text(proposal.why),
+        "accepted": dg.MetadataValue.text(release_title(accepted)),
+    }
 
 
 def changes_metadata(store: EvidenceStore) -> Metadata:
@@ -59,14 +67,16 @@ def changes_metadata(store: EvidenceStore) -> Metadata:
     rows = [
         dg.TableRecord(
             {
-                "when": record.provenance.created[:10],
-                "compiler": record.key.compiler,
-                "release": release_title(record.release),
-                "decision": record.decision,
-                "what changed": record.headline,
-                "record": record_id,
+                "release": f"{record.key.compiler} {release_title(record.release)} on {record.key.target}",
+                "decision": f"{record.decision} {record.provenance.created[:10]}",
+                "what changed": record.reason,
+                "record": record_id[:12],
             }
         )
         for record_id, record in told
     ]
     return {"releases": dg.MetadataValue.int(len(rows)), **({"changes": table(rows)} if rows else {})}
+
+
+def _decision(decision: DecisionRecord) -> str:
+    return f"{decision.decision}: {decision.reason}" if decision.reason else decision.decision

@@ -16,6 +16,7 @@ from tensor_assets.defs.resources import SessionConfig, WorkspaceResource
 from tensor_assets.errors import TensorAssetsError
 from tensor_assets.launchers.launcher import POOL as GPU_POOL
 from tensor_assets.partitions import COMPILERS, EVERY, Cell
+from tensor_assets.releases.accepted import accepted_release
 from tensor_assets.releases.changes import record_changes
 from tensor_assets.releases.news import release_news
 from tensor_assets.releases.paired import FEWEST_PROCESSES
@@ -40,10 +41,11 @@ def compiler_release(
 
     An outage is a record with its reason; the index is asked again the next night.
     """
-    stored = release_news(workspace.open(), context.partition_key, pre=config.pre)
+    space = workspace.open()
+    stored = release_news(space, context.partition_key, pre=config.pre)
     if stored.record.outcome.status != "ok":
         context.log.warning(stored.record.outcome.reason)
-    return dg.MaterializeResult(metadata=news_metadata(stored))
+    return dg.MaterializeResult(metadata=news_metadata(stored, space.store))
 
 
 @dg.asset(
@@ -54,7 +56,10 @@ def compiler_release(
     pool=GPU_POOL,
     check_specs=[
         dg.AssetCheckSpec(
-            "held", asset="release_trial", partitions_def=COMPILERS, description="Whether the newest release is held."
+            "held",
+            asset="release_trial",
+            partitions_def=COMPILERS,
+            description="Fails while the newest release is held: it broke something, and the accepted one stays.",
         )
     ],
 )
@@ -68,7 +73,8 @@ def release_trial(
     space, compiler = workspace.open(), context.partition_key
     done = try_release(space, compiler, config.options(), tuple(config.workloads))
     if isinstance(done, Proposal):
-        return dg.MaterializeResult(metadata=proposal_metadata(done), check_results=[held_check(space, compiler)])
+        told = proposal_metadata(done, accepted_release(space.adapter(compiler)))
+        return dg.MaterializeResult(metadata=told, check_results=[held_check(space, compiler)])
     for changes in done.changes:
         if changes.record.alert:
             context.log.warning(changes.record.headline)

@@ -180,3 +180,14 @@ def test_the_nearest_is_of_the_default_variant_and_of_a_device_of_the_kind(tmp_p
     put(store, target="NVIDIA H200", grid=(4, 4, 4))
     (nearest,) = judged(store, claim(variant="tuned", device="NVIDIA H100*")).nearest
     assert nearest.value == [[4, 4, 4]]
+
+
+def test_half_an_answer_is_the_nearest_only_where_no_answer_is_whole(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, target="NVIDIA H200", registers=None, grid=(3, 3, 3))
+    asked = claim(device="NVIDIA H100*", query="kernels[].[grid, registers]", expected=[[[8, 16, 1], 92]])
+    (half,) = judged(store, asked).nearest
+    assert half.value == [[[3, 3, 3], None]]
+    put(store, target="sm_90", grid=(4, 4, 4))
+    (whole,) = judged(store, asked).nearest
+    assert whole.value == [[[4, 4, 4], 92]]
