@@ -209,7 +209,7 @@ def keep_logs(participants: Sequence[Participant], keeper: Keeper | None) -> Non
 
 
 def session_outcome(participants: Sequence[Participant], blocks: Sequence[Block]) -> Outcome:
-    """``ok`` if anything usable was timed in a process that was right afterwards, else the commonest trouble of them."""
+    """``ok`` if anything usable was timed in a process that was right afterwards, else their commonest trouble."""
     right = {one.index for one in participants if one.recheck}
     if any(not block.invalid and block.process in right for block in blocks):
         return Outcome(status="ok")
