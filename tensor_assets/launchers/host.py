@@ -1,12 +1,15 @@
 """Runs on this host, each a process of its own that is there at once: forked from one that has imported everything.
 
 Dagster's own launcher for this host starts an interpreter for every run, which then imports Dagster and the
-definitions: seconds of processor time, where most runs of this project are shorter.
+definitions: seconds of processor time, where most runs of this project are shorter. Where the process to fork from does
+not answer, a run is started that way here too.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -16,6 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+import psutil
 from dagster import DagsterInstance, DagsterRun
 from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, RunLauncher, WorkerStatus
 from dagster._grpc.types import ExecuteRunArgs
@@ -28,6 +32,11 @@ from tensor_assets.launchers.processes import ProcessNote
 
 # From an interrupt to the end of a run: its worker gets 2 s to end, its session is recorded, its log is written.
 GRACE_SECONDS = 30.0
+# For one answer of a nursery, the first of which includes all its imports, from a cold disk on a busy host.
+ANSWER_SECONDS = 180.0
+ENDING_SECONDS = 10.0
+
+_log = logging.getLogger("tensor_assets.launchers")
 
 
 class HostRunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
@@ -62,6 +71,10 @@ class HostRunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
             ExecuteRunArgs(job_origin=origin, run_id=run.run_id, instance_ref=self._instance.get_ref())
         )
         born = self._born(request)
+        if born.error:
+            self._instance.report_engine_event(
+                f"Started without the process that runs are forked from: {born.error}", run
+            )
         self._instance.add_run_tags(
             run.run_id, {tags.RUN: run.run_id, tags.PROCESS: str(ProcessNote.of(born.pid, born.started))}
         )
@@ -94,6 +107,7 @@ class HostRunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
             self._close()
 
     def _born(self, request: str) -> Birth:
+        """The run's process; ``error`` says why it was not forked, where it was not."""
         with self._lock:
             for _ in range(2):
                 birth = self._asked(request)
@@ -107,22 +121,66 @@ class HostRunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
     def _asked(self, request: str) -> Birth:
         if self._nursery is None or self._nursery.poll() is not None:
             self._nursery = _nursery()
-        stdin, stdout = self._nursery.stdin, self._nursery.stdout
-        assert stdin is not None
-        assert stdout is not None
-        try:
-            stdin.write(request.encode() + b"\n")
-            answer = stdout.readline()
-        except BrokenPipeError:
-            answer = b""
-        if not answer:
-            return Birth(error=f"its nursery ended with status {self._nursery.wait()}")
-        return msgspec.json.decode(answer, type=Birth)
+        answer = _answer(self._nursery, request)
+        if answer is not None:
+            return msgspec.json.decode(answer, type=Birth)
+        trouble = _trouble(self._nursery)
+        self._close()
+        _log.warning("%s; the run is started without it", trouble)
+        return _started(request, trouble)
 
     def _close(self) -> None:
         if self._nursery is not None:
-            self._nursery.communicate()
+            assert self._nursery.stdin is not None
+            self._nursery.stdin.close()
+            _ended(self._nursery)
             self._nursery = None
+
+
+def _answer(nursery: subprocess.Popen[bytes], request: str) -> bytes | None:
+    """One line, or None from a nursery that ended, or that did not answer in time and is therefore ended."""
+    stdin, stdout = nursery.stdin, nursery.stdout
+    assert stdin is not None
+    assert stdout is not None
+    line, until = b"", time.monotonic() + ANSWER_SECONDS
+    try:
+        stdin.write(request.encode() + b"\n")
+        while not line.endswith(b"\n"):
+            if not select.select([stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+                nursery.kill()  # what it has forked goes on; what it said meanwhile is read below
+            if not (part := os.read(stdout.fileno(), 1 << 16)):
+                return None
+            line += part
+    except BrokenPipeError:
+        return None
+    return line
+
+
+def _trouble(nursery: subprocess.Popen[bytes]) -> str:
+    status = _ended(nursery)
+    if status == -signal.SIGKILL:
+        return f"it did not answer within {ANSWER_SECONDS:.0f} s, or was killed"
+    return f"it ended with status {status}"
+
+
+def _ended(nursery: subprocess.Popen[bytes]) -> int:
+    """Its status; one that does not end by itself is killed."""
+    try:
+        return nursery.wait(ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        nursery.kill()
+        return nursery.wait()
+
+
+def _started(request: str, why: str) -> Birth:
+    """A process of its own for the run, as Dagster starts one in a container."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dagster", "api", "execute_run", request],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    threading.Thread(target=process.wait, name=f"reaper of {process.pid}", daemon=True).start()
+    return Birth(pid=process.pid, started=psutil.Process(process.pid).create_time(), error=why)
 
 
 def _nursery() -> subprocess.Popen[bytes]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,8 @@ from dagster._core.origin import JobPythonOrigin, RepositoryPythonOrigin
 from dagster._grpc.types import ExecuteRunArgs
 from dagster._serdes import serialize_value
 
+from tensor_assets.launchers import HostRunLauncher
+from tensor_assets.launchers import host as host_launcher
 from tensor_assets.launchers.nursery import Birth
 from tensor_assets.settings import ROOT
 
@@ -74,3 +77,44 @@ def test_what_cannot_be_imported_is_said(nursery):
     assert birth.pid == 0
     assert "no_such_module" in birth.error
     assert nursery("{").error
+
+
+@pytest.mark.parametrize(
+    ("nursery_does", "said"),
+    [
+        ("import time; time.sleep(600)", "it did not answer within 1 s, or was killed"),
+        ("import sys; sys.exit(3)", "it ended with status 3"),
+        ("print('{', end='', flush=True); input(); input()", "it did not answer within 1 s, or was killed"),
+    ],
+)
+def test_a_run_is_started_without_a_nursery_that_hangs_or_ends(monkeypatch, nursery_does, said):
+    nurseries = []
+
+    def broken() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", nursery_does]
+        nurseries.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0))
+        return nurseries[-1]
+
+    monkeypatch.setattr(host_launcher, "_nursery", broken)
+    monkeypatch.setattr(host_launcher, "ANSWER_SECONDS", 1.0)
+    launcher = HostRunLauncher()
+    with dg.instance_for_test() as instance:
+        asked = request(instance)
+        birth = launcher._born(asked)
+        run = psutil.Process(birth.pid)
+        assert run.create_time() == birth.started
+        assert run.cmdline()[-3:] == ["api", "execute_run", asked]
+        run.kill()
+    assert birth.error == said
+    assert nurseries[0].poll() is not None
+    launcher.dispose()
+
+
+def test_a_launcher_is_disposed_of_while_its_nursery_hangs(monkeypatch):
+    monkeypatch.setattr(host_launcher, "ENDING_SECONDS", 0.1)
+    launcher = HostRunLauncher()
+    launcher._nursery = hung = subprocess.Popen(
+        [sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    launcher.dispose()
+    assert hung.poll() == -signal.SIGKILL
