@@ -22,7 +22,7 @@ from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.profile import profile_cell
 from tensor_assets.campaign.session import time_workload
 from tensor_assets.campaign.stored import Stored, file, provenance
-from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.progress import announce
 from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, FixtureRecord, Key, Outcome, Phase
 from tensor_assets.sessions.allocation import current_allocation
@@ -127,7 +127,7 @@ class _Campaign:
     def _offered(self, compiler: str, more: Sequence[str]) -> tuple[str, ...]:
         """Of ``more``, what this compiler has for this target, beside what every cell gets."""
         record = environment_record(self._space, compiler, self._options.target).stored.record
-        target = self._options.target
+        target = worker_target(self._options.target)
         wanted = [v for v in record.variants if target in v.targets and (v.name in more or not v.keeps_contract)]
         return tuple(variant.name for variant in wanted) if more else ()
 
@@ -135,8 +135,9 @@ class _Campaign:
         announce(f"{workload}: timing session")
         session = time_workload(self._space, workload, self._options)
         spent = session.record.provenance.seconds
-        compiling = spent.get("compile", 0.0)
-        self._phases.append(Phase(name=f"compile {workload}", seconds=compiling, idle_seconds=compiling))
+        idle = spent.get("compile", 0.0)
+        compiling = idle + spent.get("search", 0.0)  # a search times candidates on the device
+        self._phases.append(Phase(name=f"compile {workload}", seconds=compiling, idle_seconds=idle))
         self._phases.append(Phase(name=f"time {workload}", seconds=sum(spent.values()) - compiling))
         for compiler in self._request.compilers:
             self._benchmarks += benchmark_cell(self._space, workload, compiler, self._options)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 import msgspec
 from tensor_worker.messages import Variant
 
-from tensor_assets.campaign.environment import environment_record, imported_environments, recorded_environment
+from tensor_assets.campaign.environment import (
+    environment_record,
+    imported_environments,
+    recorded_environment,
+    searches,
+)
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.method import ALTERNATIVES, CAPTURE, CONTRACT, KIT, source_hash
 from tensor_assets.campaign.options import CellOptions
@@ -170,7 +176,7 @@ class _Cell:
         options: CellOptions,
     ) -> None:
         self._space, self._adapter, self._environment, self._options = space, adapter, environment, options
-        self._fixtures, self._parents = fixtures, (fixtures.id, environment_stored.id)
+        self._fixtures, self._environment_stored = fixtures, environment_stored
 
     def capture(self, variant: str) -> Stored[CaptureRecord]:
         filed, target = self._fixtures.record.key, self._options.target
@@ -185,11 +191,15 @@ class _Cell:
             variant=variant,
             target=worker_target(target),
             key=key,
-            parents=self._parents,
+            parents=(self._fixtures.id, self._environment_stored.id),
         )
         allocation = current_allocation(target, self._space.lease) if worker_target(target) == "cuda" else None
-        # Compiling beside somebody's timing would spoil it, on whichever device.
-        compiling = Lease().shared(f"capturing {task.title}")
-        with compiling, scratch_folder(self._space.settings.cache, "capture-") as scratch:
+        with self._holding(task), scratch_folder(self._space.settings.cache, "capture-") as scratch:
             record = capture_variant(task, self._space.store, scratch)
             return file(self._space.store, msgspec.structs.replace(record, allocation=allocation))
+
+    def _holding(self, task: CaptureTask) -> AbstractContextManager[None]:
+        """Compiling beside somebody's timing would spoil it, on whichever device; a search is itself a timing."""
+        if searches(self._environment_stored.record, task.variant) and task.target != "sm_90":
+            return Lease().exclusive(f"searching {task.title}")
+        return Lease().shared(f"capturing {task.title}")

@@ -42,6 +42,11 @@ def environment_record(space: Workspace, compiler: str, target: str = "", *, for
     return known
 
 
+def searches(record: EnvironmentRecord, variant: str) -> bool:
+    """Whether compiling ``variant`` times candidates, as its compiler says: then nothing else may run on this host."""
+    return any(one.name == variant and not one.deterministic for one in record.variants)
+
+
 def recorded_environment(space: Workspace, compiler: str, target: str) -> EnvironmentRecord | None:
     """The newest record of the compiler's environment of the accepted lock for ``target``; builds nothing."""
     lock = space.adapter(compiler).lock_sha256

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tensor_assets.campaign.capture import captures_of
-from tensor_assets.campaign.environment import environment_record
+from tensor_assets.campaign.environment import environment_record, searches
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.options import CellOptions
 from tensor_assets.campaign.session import restored_folder
@@ -42,6 +42,7 @@ def profile_cell(
             benchmark=benchmark.record,
             start=_Starter(space, capture),
             sass=_machine_code(space, capture),
+            searches=searches(environment_record(space, compiler, options.target).stored.record, capture.key.variant),
         )
         made.append(
             file(

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tensor_assets.campaign.capture import captures_of
-from tensor_assets.campaign.environment import environment_record
+from tensor_assets.campaign.environment import environment_record, searches
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.options import SessionOptions
 from tensor_assets.campaign.stored import Stored, file, is_whole, provenance, reuse
@@ -97,6 +97,7 @@ def _contender(space: Workspace, capture: CaptureRecord) -> Contender:
         fingerprint=capture.fingerprint,
         start=starter(space, space.adapter(capture.key.compiler), ready.environment, capture.cache),
         cache=capture.cache.sha256 if capture.cache else "",
+        searches=searches(ready.stored.record, capture.key.variant),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tensor_assets.campaign.environment import environment_record
+from tensor_assets.campaign.environment import environment_record, searches
 from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.session import starter
@@ -112,6 +112,7 @@ def _contender(space: Workspace, arm: str, capture: CaptureRecord) -> Contender:
         start=starter(space, space.adapter(key.compiler), ready.environment, capture.cache),
         arm=arm,
         cache=capture.cache.sha256 if capture.cache else "",
+        searches=searches(ready.stored.record, key.variant),
     )
 
 

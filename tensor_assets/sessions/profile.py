@@ -85,6 +85,7 @@ class Subject(NamedTuple):
     benchmark: BenchmarkRecord
     start: Start
     sass: Mapping[str, str] = {}  # stage → text, of what was captured
+    searches: bool = False  # compiling it times candidates: nothing else may run meanwhile
 
 
 def profile_configuration(
@@ -230,7 +231,8 @@ class _Look(NamedTuple):
         home.mkdir()
         prefix, variables = (watcher.prefix, watcher.variables) if watcher else ((), {})
         with self.subject.start(home, prefix, variables) as worker:
-            with self.lease.shared(f"compiling for a profile of {what}"):
+            compiling = self.lease.exclusive if self.subject.searches else self.lease.shared
+            with compiling(f"compiling for a profile of {what}"):
                 self._ready(worker, home)
             with self.lease.exclusive(f"profiling {what}"):
                 return worker.ask(Trace(invocations=INVOCATIONS))

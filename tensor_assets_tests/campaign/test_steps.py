@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import msgspec
 import pytest
 
-from tensor_assets.campaign import publish
+from tensor_assets.campaign import campaign, publish
 from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import capture_cell, captures_of, default_capture
 from tensor_assets.campaign.environment import environment_record
@@ -16,6 +19,7 @@ from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.errors import EvidenceDamaged, SettingsError
 from tensor_assets.evidence.verification import verify
 from tensor_assets.records import FixtureRecord, SessionRecord
+from tensor_assets.sessions.lease import Lease
 
 SMALL = Options(shape="matrix_inspect", processes=2)
 
@@ -132,3 +136,39 @@ def test_a_session_without_anybody_needs_no_device(space: Workspace):
     record = time_workload(space, "gemm", Options(shape="matrix_inspect", target="NVIDIA H200")).record
     assert isinstance(record, SessionRecord)
     assert record.outcome.status == "blocked"
+
+
+def test_a_search_has_the_host_to_itself(space: Workspace, monkeypatch):
+    held = []
+
+    def holding(mode: str, hold: Callable) -> Callable:
+        def enter(self: Lease, purpose: str, *more: object) -> AbstractContextManager[None]:
+            held.append((mode, purpose))
+            return hold(self, purpose, *more)
+
+        return enter
+
+    for mode in ("shared", "exclusive"):
+        monkeypatch.setattr(Lease, mode, holding(mode, getattr(Lease, mode)))
+    options = msgspec.structs.replace(SMALL, variants=("searched",))
+    assert [stored.record.outcome.status for stored in capture_cell(space, "gemm", "toy", options)] == ["ok", "ok"]
+    assert [mode for mode, _ in held] == ["shared", "exclusive"]
+    held.clear()
+    time_workload(space, "gemm", options)
+    assert held == [
+        ("shared", f"compiling gemm on {held[0][1].rpartition(' on ')[2]}"),
+        ("exclusive", held[0][1].replace("compiling", "searching")),
+        ("exclusive", held[0][1].replace("compiling", "timing")),
+    ]
+
+
+def test_a_variant_is_offered_on_a_device_by_whichever_name(space: Workspace, monkeypatch):
+    """A real device has its own name; adapters call every one of them cuda."""
+    record = environment_record(space, "toy", "cpu").stored.record
+    offered = tuple(msgspec.structs.replace(one, targets=("cuda",)) for one in record.variants)
+    on_device = msgspec.structs.replace(record, variants=offered)
+    ready = environment_record(space, "toy", "cpu")
+    found = ready._replace(stored=ready.stored._replace(record=on_device))
+    monkeypatch.setattr(campaign, "environment_record", lambda *_: found)
+    request = campaign.Request(workloads=("gemm",), compilers=("toy",), options=Options(target="NVIDIA H200"))
+    assert campaign._Campaign(space, request)._offered("toy", ("searched",)) == ("unrounded", "searched")
