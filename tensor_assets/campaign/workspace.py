@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from tensor_assets.claims.claim import Claim
-from tensor_assets.claims.reading import load_claims
 from tensor_assets.contract.manifest import Manifest, load_workloads
 from tensor_assets.contract.shapes import Shapes, load_shapes
 from tensor_assets.errors import DeviceRefused, SettingsError
@@ -23,6 +21,7 @@ from tensor_assets.workers.adapters import AdapterFolder, discover
 
 if TYPE_CHECKING:
     from tensor_assets.campaign.environment import Ready
+    from tensor_assets.claims.claim import Claim
 
 T = TypeVar("T")
 
@@ -53,6 +52,8 @@ class Workspace:
     @cached_property
     def claims(self) -> dict[str, Claim]:
         """Every claim by its id. Raises ClaimError."""
+        from tensor_assets.claims.reading import load_claims  # YAML and its queries, which a campaign does not need
+
         return load_claims(self.settings.claims)
 
     @cached_property

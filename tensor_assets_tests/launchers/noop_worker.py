@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker that does nothing: it greets, can express no program, and notes when it was there. Nothing but the standard
-library, so that what a measurement sees is the launcher's.
+"""A worker that does nothing, for as long as it is told to: it greets, can express no program, and notes when it was
+there. Nothing but the standard library, so that what a measurement sees is the launcher's.
 """
 
 import json
@@ -31,6 +31,8 @@ def main() -> None:
         request = json.loads(line)
         if request["type"] == "compile":
             (control / f"first-line-{request['program']['workload']}-{request['target']}").write_text(str(born))
+            if (control / "seconds").exists():
+                time.sleep(float((control / "seconds").read_text()))
         print(json.dumps(ANSWERS[request["type"]]), flush=True)
         if request["type"] == "shutdown":
             return
