@@ -11,7 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -85,17 +85,18 @@ class Lease:
     def noted(self, holder: Holder) -> Iterator[None]:
         """Have the holder listed for the time of the block, and no longer than this process lives."""
         # Locked and written before it carries a name that readers look for: no live note is taken for a dead one.
-        descriptor, draft = tempfile.mkstemp(prefix="draft-", dir=self.folder)
-        with os.fdopen(descriptor, "wb") as note:
-            fcntl.flock(note, fcntl.LOCK_EX)
-            note.write(msgspec.json.encode(holder))
-            note.flush()
-            os.fchmod(descriptor, 0o644)
-            name = Path(draft).rename(self.folder / f"holder-{Path(draft).name}.json")
-            try:
-                yield
-            finally:
-                name.unlink(missing_ok=True)
+        with ExitStack() as stack:
+            with _usable_folder(self.folder):
+                note = stack.enter_context(tempfile.NamedTemporaryFile(prefix="draft-", dir=self.folder, delete=False))
+                draft = Path(note.name)
+                stack.callback(draft.unlink, missing_ok=True)
+                fcntl.flock(note, fcntl.LOCK_EX)
+                note.write(msgspec.json.encode(holder))
+                note.flush()
+                draft.chmod(0o644)
+                name = draft.rename(self.folder / f"holder-{draft.name}.json")
+            stack.callback(name.unlink, missing_ok=True)
+            yield
 
 
 def default_folder() -> Path:
@@ -112,25 +113,32 @@ def _usable(folder: Path) -> bool:
 
 
 def prepare(folder: Path) -> None:
-    try:
+    with _usable_folder(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(PermissionError):  # another user made it, already open to everyone
             folder.chmod(0o1777)
-    except OSError as error:
-        raise StoreUnwritable(
-            f"lease folder {folder}: {error.strerror}; name another one in TENSOR_ASSETS_LEASE"
-        ) from None
 
 
 def open_lock(path: Path) -> IO[bytes]:
-    with suppress(FileNotFoundError):
-        return path.open("rb")  # a lock needs no write access, so any user's file serves every user
-    try:
-        path.touch(mode=0o644)
+    """A lock needs no write access, so any user's file serves every user, whatever that user's umask."""
+    with _usable_folder(path.parent):
+        with suppress(FileNotFoundError):
+            return path.open("rb")
+        with suppress(FileExistsError):  # another process was faster
+            made = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
+            os.fchmod(made, 0o644)
+            return os.fdopen(made, "rb")
         return path.open("rb")
+
+
+@contextmanager
+def _usable_folder(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
+        what = error.filename or folder
         raise StoreUnwritable(
-            f"lease file {path}: {error.strerror}; name another folder in TENSOR_ASSETS_LEASE"
+            f"lease folder {folder}: {what}: {error.strerror}; name another folder in TENSOR_ASSETS_LEASE"
         ) from None
 
 

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import subprocess
@@ -106,6 +107,32 @@ def test_the_folder_is_named_by_one_variable(tmp_path, monkeypatch):
     assert default_folder() == tmp_path
     monkeypatch.delenv("TENSOR_ASSETS_LEASE")
     assert default_folder().name == "tensor_assets"
+
+
+def test_a_careful_umask_shuts_no_other_user_out(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with Lease(tmp_path / "lease").exclusive("timing"):
+            modes = {path.name.split("-")[0]: path.stat().st_mode & 0o777 for path in (tmp_path / "lease").iterdir()}
+    finally:
+        os.umask(before)
+    assert modes == {"gate": 0o644, "lease": 0o644, "holder": 0o644}
+
+
+def test_a_lock_that_cannot_be_opened_is_one_clear_line(tmp_path):
+    (tmp_path / "gate").mkdir()
+    with pytest.raises(StoreUnwritable, match=r"gate: Is a directory; name another folder in TENSOR_ASSETS_LEASE$"):
+        Lease(tmp_path).exclusive("timing").__enter__()
+
+
+def test_a_note_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("pathlib.Path.rename", full)
+    with pytest.raises(StoreUnwritable, match="No space left on device"):
+        Lease(tmp_path).exclusive("timing").__enter__()
+    assert {path.name for path in tmp_path.iterdir()} == {"gate", "lease"}
 
 
 def test_an_unusable_folder_is_one_clear_line(tmp_path):
