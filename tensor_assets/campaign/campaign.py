@@ -30,6 +30,8 @@ from tensor_assets.sessions.effort import DEADLINE
 from tensor_assets.sessions.preparing import at_once
 from tensor_assets.workers.process import TOKEN
 
+# Seconds: below this nobody held the host before a session.
+NOTICED = 0.1
 # Programs that a profile may want; their absence is a finding, not a failure.
 PROFILERS = ("ncu", "nsys", "nvdisasm", "cuobjdump", "nvcc")
 
@@ -61,7 +63,7 @@ class _Campaign:
     def run(self) -> Stored[CampaignRecord]:
         target = self._options.target
         allocation = current_allocation(target)
-        with self._phase("preflight"):
+        with self._phase("preflight", idle=True):
             found = self._preflight()
         with self._phase("fixtures", idle=True):
             self._fixtures()
@@ -134,11 +136,14 @@ class _Campaign:
     def _time(self, workload: str) -> None:
         announce(f"{workload}: timing session")
         session = time_workload(self._space, workload, self._options)
-        spent = session.record.provenance.seconds
-        idle = spent.get("compile", 0.0)
-        compiling = idle + spent.get("search", 0.0)  # a search times candidates on the device
+        # What another campaign spent on a session that is taken up again is no cost of this one.
+        spent = {} if session.reused else dict(session.record.provenance.seconds)
+        idle, waiting = spent.pop("compile", 0.0), spent.pop("wait", 0.0)
+        compiling = idle + spent.pop("search", 0.0)  # a search times candidates on the device
         self._phases.append(Phase(name=f"compile {workload}", seconds=compiling, idle_seconds=idle))
-        self._phases.append(Phase(name=f"time {workload}", seconds=sum(spent.values()) - compiling))
+        self._phases.append(Phase(name=f"time {workload}", seconds=sum(spent.values())))
+        if waiting >= NOTICED:
+            self._phases.append(Phase(name=f"wait for the host {workload}", seconds=waiting, idle_seconds=waiting))
         for compiler in self._request.compilers:
             self._benchmarks += benchmark_cell(self._space, workload, compiler, self._options)
 
