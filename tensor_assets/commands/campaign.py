@@ -11,6 +11,7 @@ from tensor_assets.campaign.fixtures import NPZ
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.commands.report import chosen_workloads
+from tensor_assets.commands.request import PROCESSES
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.evidence.selection import Filters
@@ -29,9 +30,15 @@ from tensor_assets.sessions.effort import DEADLINE
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
 @click.option("--search", "searches", multiple=True, metavar="WORKLOAD:VARIANT", help="Also capture this variant.")
 @click.option("--effort", "efforts", multiple=True, metavar="WORKLOAD:COMPILER", help="Compare its search levels.")
-@click.option("--search-seconds", default=DEADLINE, show_default=True, help="Deadline of one search.")
+@click.option(
+    "--search-seconds",
+    default=DEADLINE,
+    type=click.FloatRange(min=1.0),
+    show_default=True,
+    help="Deadline of a search.",
+)
 @click.option("--profile", "profiled", multiple=True, help="Look into every configuration of this workload.")
-@click.option("--processes", default=3, show_default=True, help="Timing processes per configuration.")
+@click.option("--processes", default=3, type=PROCESSES, show_default=True, help="Timing processes per configuration.")
 @click.option("--bundle", type=click.Path(path_type=Path), help="Write what is public into this one file.")
 def campaign(
     device: str,
@@ -78,7 +85,9 @@ def _require_device(wanted: str, target: str) -> None:
 
 
 def _pair(space: Workspace, effort: str) -> tuple[str, str]:
-    workload, _, compiler = effort.partition(":")
+    workload, colon, compiler = effort.partition(":")
+    if not colon or not compiler:
+        raise SettingsError(f"--effort {effort!r} is not of the form WORKLOAD:COMPILER")
     return space.workload(workload).workload, space.adapter(compiler).name
 
 

@@ -11,6 +11,7 @@ import msgspec
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.campaign.workspace import Workspace, resolved_target
+from tensor_assets.commands.request import PROCESSES
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import SettingsError, StoreUnwritable
 from tensor_assets.evidence.public import PublicView
@@ -30,7 +31,9 @@ from tensor_assets.releases.trial import Trial
 @click.option("--workloads", default=FALLBACK, show_default=True, help="Workloads by name, separated by commas.")
 @click.option("--target", default="", help="cpu, sm_90 (compiled, never run) or cuda (the device found).")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
-@click.option("--processes", default=FEWEST_PROCESSES, show_default=True, help="Timing processes of each arm.")
+@click.option(
+    "--processes", default=FEWEST_PROCESSES, type=PROCESSES, show_default=True, help="Timing processes of each arm."
+)
 @click.option("--fail-on", default="wrong", show_default=True, help="Of wrong, slower, changed; separated by commas.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings and the whole record as JSON.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write one HTML page that stands alone.")

@@ -8,6 +8,7 @@ import click
 
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace, resolved_target
+from tensor_assets.commands.request import PROCESSES
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.progress import announce, listening
 from tensor_assets.releases.accepted import release_title
@@ -25,7 +26,9 @@ from tensor_assets.releases.running import Proposal, Tried, proposal, try_releas
 @click.option("--workload", "workloads", multiple=True, help="Try it on this; default: what the accepted one ran.")
 @click.option("--target", "targets", multiple=True, help="cpu, sm_90 or cuda; repeat: all of them decide together.")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
-@click.option("--processes", default=FEWEST_PROCESSES, show_default=True, help="Timing processes of each arm.")
+@click.option(
+    "--processes", default=FEWEST_PROCESSES, type=PROCESSES, show_default=True, help="Timing processes of each arm."
+)
 @click.option("--force", is_flag=True, help="Try again what was tried.")
 @click.pass_context
 def releases(

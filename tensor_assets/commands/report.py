@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tensor_assets.campaign.workspace import Workspace, resolved_target
-from tensor_assets.commands.request import Request
+from tensor_assets.commands.request import PROCESSES, Request
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import SettingsError
 from tensor_assets.progress import listening
@@ -17,7 +17,7 @@ from tensor_assets.progress import listening
 @click.option("--compiler", "compilers", multiple=True, help="A compiler by name; repeat for more. Default: all.")
 @click.option("--target", default="", help="cpu, sm_90 (compiled, never run) or cuda (the device found).")
 @click.option("--shape", default="", help="A shape by name; default: the one the workload's suite is quoted at.")
-@click.option("--processes", default=3, show_default=True, help="Timing processes per configuration.")
+@click.option("--processes", default=3, type=PROCESSES, show_default=True, help="Timing processes per configuration.")
 @click.option("--no-timing", is_flag=True, help="Capture and judge only.")
 @click.option("--force", is_flag=True, help="Work again even where nothing changed.")
 def report(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import click
 import msgspec
+
+# Of a configuration in one session; none would be no measurement.
+PROCESSES = click.IntRange(min=1)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.contract.explain import check_workload, explain
 from tensor_assets.contract.trace import parse_inputs, trace
 from tensor_assets.contract.writing import manifest_text
-from tensor_assets.errors import SettingsError
+from tensor_assets.errors import SettingsError, StoreUnwritable
 
 
 @click.group()
@@ -41,7 +41,10 @@ def from_function(function: str, inputs: str, name: str, question: str, out: Pat
     if out is None:
         click.echo(manifest_text(manifest), nl=False)
         return
-    out.write_text(manifest_text(manifest), encoding="utf-8")
+    try:
+        out.write_text(manifest_text(manifest), encoding="utf-8")
+    except OSError as error:
+        raise StoreUnwritable(f"{out} cannot be written: {error.strerror}; name another with --out") from error
     click.echo(explain(manifest, Workspace().shapes), nl=False)
 
 
@@ -53,8 +56,8 @@ def _loaded(spelled: str) -> Callable[..., Any]:
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise SettingsError(f"{spelled}: {error}") from error
+    except Exception as error:  # whatever the module does when it is imported
+        raise SettingsError(f"{spelled}: {type(error).__name__}: {' '.join(str(error).split())}") from error
     if not callable(found):
         raise SettingsError(f"{spelled} is a {type(found).__name__}, not a function")
     return found  # type: ignore[no-any-return]

@@ -91,7 +91,10 @@ def _only(folder: Path, ours: Collection[str]) -> bool:
         return True
     if "packed.json" not in names:
         return False
-    compilers = msgspec.json.decode((folder / "packed.json").read_bytes(), type=dict[str, list[str]])
+    try:
+        compilers = msgspec.json.decode((folder / "packed.json").read_bytes(), type=dict[str, list[str]])
+    except (OSError, msgspec.DecodeError):  # no file that packing wrote
+        return False
     return names <= {*ours, *compilers, "packed.json", SCRIPT, "pack.log"}
 
 
