@@ -63,6 +63,17 @@ class Index:
             os.environ |= {"UV_INDEX": before} if before else {}
 
 
+def at_older_tinygrad(folder: Path) -> Workspace:
+    """A checkout whose tinygrad is at 0.13.0, as its authors had it then."""
+    space = _checkout(folder)
+    found = at_version(space, "tinygrad", "0.13.0")
+    adapter = space.settings.adapters / "tinygrad"
+    shutil.copyfile(found.lock, adapter / "requirements.lock")
+    wanted = adapter / "requirements.in"
+    wanted.write_text(wanted.read_text().replace("tinygrad==0.14.0", "tinygrad==0.13.0"))
+    return _checkout(folder)
+
+
 def segfault_of_tvm(folder: Path) -> tuple[Workspace, Tried]:
     """A companion that crashes the compiler appears; the update is tried on ``sm_90``."""
     space, index = _checkout(folder), Index(folder / "index-tvm")
@@ -85,7 +96,7 @@ def update_of_tinygrad(folder: Path) -> tuple[Workspace, Tried]:
     index = Index(folder / "index-tinygrad")
     index.publish("tinygrad", "0.13.0")
     with index.configured():
-        space = _at_older_tinygrad(folder)
+        space = at_older_tinygrad(folder)
         targets = [Options(target=target, shape=SHAPE, processes=4) for target in ("sm_90", "cpu")]
         for options in targets:
             for workload in ("gemm", "weight_view"):
@@ -96,17 +107,6 @@ def update_of_tinygrad(folder: Path) -> tuple[Workspace, Tried]:
         tried = [try_release(space, "tinygrad", options, decides=options is targets[-1]) for options in targets]
     assert isinstance(tried[-1], Tried), tried[-1]
     return space, tried[-1]
-
-
-def _at_older_tinygrad(folder: Path) -> Workspace:
-    """A checkout whose tinygrad is at 0.13.0, as its authors had it then."""
-    space = _checkout(folder)
-    found = at_version(space, "tinygrad", "0.13.0")
-    adapter = space.settings.adapters / "tinygrad"
-    shutil.copyfile(found.lock, adapter / "requirements.lock")
-    wanted = adapter / "requirements.in"
-    wanted.write_text(wanted.read_text().replace("tinygrad==0.14.0", "tinygrad==0.13.0"))
-    return _checkout(folder)
 
 
 def _checkout(folder: Path) -> Workspace:
