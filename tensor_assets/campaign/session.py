@@ -52,12 +52,16 @@ def time_workload(space: Workspace, workload: str, options: SessionOptions) -> S
 
 
 def admitted_captures(space: Workspace, workload: str, target: str, shape: str) -> list[Stored[CaptureRecord]]:
-    """What takes part: every configuration captured here whose numbers were right."""
+    """What takes part: every configuration captured here whose numbers were right.
+
+    What came in a bundle is there to be read. It says nothing of what this host would do, and its caches hold code.
+    """
     captures = captures_of(space, workload, target, shape)
     right = [
         c for c in captures if c.record.outcome.status == "ok" and c.record.admission and c.record.admission.admitted
     ]
-    return [capture for capture in right if is_whole(space.store, capture.record)]
+    elsewhere = space.store.imported()
+    return [capture for capture in right if capture.id not in elsewhere and is_whole(space.store, capture.record)]
 
 
 def _empty(key: Key, method: Method, seed: int, parents: tuple[str, ...]) -> SessionRecord:

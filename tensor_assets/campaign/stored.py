@@ -13,7 +13,7 @@ import msgspec
 
 from tensor_assets.evidence.references import evidence_of
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import FixtureRecord, Key, Provenance, Record
+from tensor_assets.records import BenchmarkRecord, FixtureRecord, Key, Provenance, Record
 
 R = TypeVar("R", bound=Record)
 
@@ -31,9 +31,14 @@ class Stored(NamedTuple, Generic[R]):
 
 
 def reuse(store: EvidenceStore, kind: type[R], key: Key) -> Stored[R] | None:
-    """The latest record of ``key`` if its outcome is settled and it was made here, else None: then it is made again."""
+    """The latest record of ``key`` if its outcome is settled and it was made here, else None: then it is made again.
+
+    A summary of other records is what it is wherever it was made.
+    """
     found = store.latest(kind, key)
     if found is None or found[1].outcome.status not in SETTLED:
+        return None
+    if kind is not BenchmarkRecord and found[0] in store.imported():
         return None
     if kind is not FixtureRecord and not is_whole(store, found[1]):  # fixtures' arrays come out alike on every host
         return None
@@ -41,11 +46,7 @@ def reuse(store: EvidenceStore, kind: type[R], key: Key) -> Stored[R] | None:
 
 
 def is_whole(store: EvidenceStore, record: Record) -> bool:
-    """Whether all the record names is in the store.
-
-    What came in a bundle is there to be read: it lacks what its own host alone could use, caches and logs, and says
-    nothing of what this host would do.
-    """
+    """Whether all the record names is in the store: what was cleaned away since is made again."""
     return all(store.has(evidence.sha256) for evidence in evidence_of(record))
 
 

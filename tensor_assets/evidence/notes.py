@@ -1,10 +1,10 @@
 """Small files beside the records, named by their hash: what a bundle left out, what a collection must keep, what an
-import is about to file."""
+import is about to file, what came in one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Literal
 
 import msgspec
@@ -14,14 +14,15 @@ from tensor_assets.evidence import objects
 from tensor_assets.evidence.files import Files, unwritable
 from tensor_assets.evidence.key import canonical
 
-Folder = Literal["omitted", "pins", "importing"]
+Folder = Literal["omitted", "pins", "importing", "imported"]
 
-_PATH = re.compile(r"(?:omitted|pins|importing)/([0-9a-f]{64})[.]json")
+_PATH = re.compile(r"(?:omitted|pins|importing|imported)/([0-9a-f]{64})[.]json")
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``omitted``: SHA-256 of evidence, or id of a record, → why a bundle came without it. ``keep``: ids of records
-    and SHA-256 of evidence that something published refers to. ``hide``: ids of records whose import has not ended."""
+    and SHA-256 of evidence that something published refers to; in ``imported``, ids of records that a bundle brought.
+    ``hide``: ids of records whose import has not ended."""
 
     name: str
     omitted: dict[str, str] = {}
@@ -56,11 +57,10 @@ def read(files: Files, path: str) -> Note:
         raise EvidenceDamaged(f"{path}: not a note of this project: {error}") from error
 
 
-def read_all(files: Files, folder: Folder) -> Iterator[tuple[str, Note]]:
-    """Every note in ``folder``, with its path. Raises EvidenceDamaged."""
-    for name in sorted(files.names(folder)):
-        if is_note(f"{folder}/{name}"):
-            yield f"{folder}/{name}", read(files, f"{folder}/{name}")
+def read_all(files: Files, folder: Folder, known: Container[str] = ()) -> Iterator[tuple[str, Note]]:
+    """Every note in ``folder`` but the ``known`` ones, with its path. Raises EvidenceDamaged."""
+    paths = (f"{folder}/{name}" for name in sorted(files.names(folder)))
+    return ((path, read(files, path)) for path in paths if is_note(path) and path not in known)
 
 
 def path_of(folder: Folder, note: Note) -> str:

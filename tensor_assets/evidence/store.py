@@ -7,6 +7,7 @@
     omitted/<sha256>.json                                   what an imported bundle left out, and why
     pins/<sha256>.json                                      what a collection must keep, see retention.py
     importing/<sha256>.json                                 records of an import that has not ended: not yet visible
+    imported/<sha256>.json                                  records that were made elsewhere and came in a bundle
     staging/                                                files on their way to their names
 
 A record's file is written last, after every evidence file it names, so a crash leaves no record without its evidence;
@@ -66,6 +67,7 @@ class EvidenceStore:
         self.files = _files(url)
         self.identity = identity or identity_of()
         self._begun = False
+        self._imported: dict[str, frozenset[str]] = {}  # by the note's path: notes never change
         self._entries: dict[str, Entry] = {}  # by id; grows as files are seen, checked again when one is not found
 
     @property
@@ -250,6 +252,12 @@ class EvidenceStore:
     def omissions(self) -> dict[str, str]:
         """What imported bundles came without: SHA-256 of evidence, or id of a record → why."""
         return {name: why for _, note in notes.read_all(self.files, "omitted") for name, why in note.omitted.items()}
+
+    def imported(self) -> frozenset[str]:
+        """Ids of the records that came in a bundle: to be read, and to be believed no further than their sender."""
+        for path, note in notes.read_all(self.files, "imported", self._imported):
+            self._imported[path] = frozenset(note.keep)
+        return frozenset().union(*self._imported.values())
 
     # Helpers
 

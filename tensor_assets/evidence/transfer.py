@@ -219,6 +219,9 @@ def _file_records(store: EvidenceStore, file: BinaryIO, places: list[Placed], wr
     for place in places:
         data = b"".join(bundle.content(file, place))
         written.append(store.file(data, decode(data), place.member.sequence).path)
+    mine = Note(name="", keep=ids)
+    if not store.files.exists(notes.path_of("imported", mine)):
+        written.append(notes.write(store.files, "imported", mine))
     for path, note in list(notes.read_all(store.files, "importing")):
         if set(note.hide) <= set(ids):  # this import's, or that of one that was cut short
             store.files.remove(path)

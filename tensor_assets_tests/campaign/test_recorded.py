@@ -51,16 +51,20 @@ def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
     assert (space.settings.site / "cells" / "projection_join" / "tinygrad.html").is_file()
 
 
-def test_what_came_in_a_bundle_is_read_and_not_taken_for_this_hosts_own(space: Workspace, tmp_path):
+@pytest.mark.parametrize("public", [True, False])
+def test_what_came_in_a_bundle_is_read_and_not_taken_for_this_hosts_own(space: Workspace, tmp_path, public):
+    """Not even where the bundle brought the caches along: a timing worker would run the code that is in them."""
     options = Options(shape="matrix_inspect", processes=2)
     there = capture_cell(space, "gemm", "toy", options)
-    export_bundle(space.store, tmp_path / "public.bundle", Filters(public_only=True))
+    export_bundle(space.store, tmp_path / "a.bundle", Filters(public_only=public))
     here = Workspace(msgspec.structs.replace(space.settings, store=str(tmp_path / "another")))
-    import_bundle(here.store, tmp_path / "public.bundle")
+    import_bundle(here.store, tmp_path / "a.bundle")
+    assert len(here.store.imported()) == len(list(here.store.records(history=True)))
     assert captures_of(here, "gemm", "cpu", "matrix_inspect")[0].id == there[0].id
-    assert admitted_captures(here, "gemm", "cpu", "matrix_inspect") == [], "it has no caches to start from here"
+    assert admitted_captures(here, "gemm", "cpu", "matrix_inspect") == []
     again = capture_cell(here, "gemm", "toy", options)
     assert not again[0].reused
+    assert here.store.imported().isdisjoint(record_id for record_id, _ in here.store.records())
     assert again[0].record.fingerprint == there[0].record.fingerprint
     assert {capture.id for capture in admitted_captures(here, "gemm", "cpu", "matrix_inspect")} == {
         capture.id for capture in again
