@@ -118,7 +118,7 @@ def test_legal_executions_are_admitted(workload, adder):
     assert admit(program(workload), runs).admitted
 
 
-def same_answers(whole: Program, runs: list[Run], lean: float = 0.0) -> tuple[str, ...]:
+def same_answers(whole: Program, runs: list[Run]) -> tuple[str, ...]:
     """Names of the violations that return exactly this on every fixture: no test of answers tells them apart."""
     return tuple(
         violation.name
@@ -127,7 +127,7 @@ def same_answers(whole: Program, runs: list[Run], lean: float = 0.0) -> tuple[st
             np.array_equal(array, run.outputs[name], equal_nan=True)
             for run in runs
             if run.fixture.exact
-            for name, array in violation.outputs(whole, run.fixture.inputs, lean).items()
+            for name, array in violation.outputs(whole, run.fixture.inputs).items()
         )
     )
 
@@ -143,16 +143,18 @@ def test_every_violation_is_rejected_and_named(workload):
         assert found.boundary_share == 1.0
 
 
+@pytest.mark.parametrize("seed", [3, 6, 7, 16])
 @pytest.mark.parametrize("lean", [-7.0, 7.0])
-@pytest.mark.parametrize("workload", ["norm_projection", "rmsnorm", "softmax"])
-def test_a_violation_is_named_whichever_way_its_fp32_values_fall(workload, lean):
-    """Compilers sum and take roots in their own way; what they return of a wrong program differs at ties."""
-    whole = program(workload)
-    for violation in violations(whole):
-        runs = [Run(fixture, violation.outputs(whole, fixture.inputs, lean)) for fixture in fixtures(workload).values()]
-        found = admit(whole, runs)
-        assert found.admitted is False, violation.title
-        assert found.boundary.startswith(same_answers(whole, runs, lean)), (violation.title, found.boundary)
+def test_a_violation_is_named_whichever_way_its_fp32_values_fall(seed, lean):
+    """Compilers sum and take roots in their own way: what a wrong norm returns may differ at a tie, and so a row of p.
+
+    With these seeds one does.
+    """
+    whole = program("norm_projection", "inspect")
+    forgotten = next(violation for violation in violations(whole) if violation.name == "number left out")
+    built = build_fixtures(whole, seed=seed)
+    found = admit(whole, [Run(fixture, forgotten.outputs(whole, fixture.inputs, lean)) for fixture in built])
+    assert (found.admitted, found.boundary) == (False, "number left out")
 
 
 def test_nothing_run_is_not_admitted():
