@@ -25,7 +25,7 @@ from dagster._core.definitions.partitions.utils.multi import get_tags_from_multi
 from tensor_assets.launchers import tags
 from tensor_assets.partitions import Cell
 
-CELLS_PER_RUN = 5
+CELLS_PER_RUN = 10
 
 Result = dg.MaterializeResult | dg.AssetMaterialization | AssetCheckEvaluation | dg.Output
 
