@@ -195,7 +195,9 @@ class _Cell:
         )
         allocation = current_allocation(target, self._space.lease) if worker_target(target) == "cuda" else None
         with self._holding(task), scratch_folder(self._space.settings.cache, "capture-") as scratch:
+            self._space.require_wanted()
             record = capture_variant(task, self._space.store, scratch)
+            self._space.require_wanted()
             return file(self._space.store, msgspec.structs.replace(record, allocation=allocation))
 
     def _holding(self, task: CaptureTask) -> AbstractContextManager[None]:

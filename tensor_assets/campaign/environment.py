@@ -77,7 +77,9 @@ def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -
     found = reuse(space.store, EnvironmentRecord, key)
     if found and not force and (adapter.candidate or not found.record.candidate):
         return Ready(found, environment)
-    return Ready(file(space.store, _greeted(space, adapter, environment, key)), environment)
+    greeted = _greeted(space, adapter, environment, key)
+    space.require_wanted()
+    return Ready(file(space.store, greeted), environment)
 
 
 def _greeted(space: Workspace, adapter: AdapterFolder, environment: Environment, key: Key) -> EnvironmentRecord:

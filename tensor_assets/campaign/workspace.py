@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ from tensor_assets.sessions.allocation import device_of
 from tensor_assets.sessions.inventory import SIMULATED
 from tensor_assets.settings import Settings, load_settings
 from tensor_assets.workers.adapters import AdapterFolder, discover
+from tensor_assets.workers.process import end_workers
 
 if TYPE_CHECKING:
     from tensor_assets.campaign.environment import Ready
@@ -33,6 +35,10 @@ SUITE_SHAPE = {"matrix": "matrix", "original": "main"}
 TARGETS = ("cpu", "sm_90", "cuda")
 
 
+class Abandoned(Exception):
+    """The work was given up from outside, so that its end says nothing of who was at work."""
+
+
 class Workspace:
     """Opened lazily, so that a command which only reads the store loads nothing else."""
 
@@ -40,6 +46,7 @@ class Workspace:
         self.settings = settings or load_settings()
         self.lease = ""  # of the device, where a launcher granted one
         self.environments: dict[tuple[str, str], Ready] = {}  # by compiler and target, as they were found
+        self._abandoned = Event()
 
     @cached_property
     def store(self) -> EvidenceStore:
@@ -79,6 +86,16 @@ class Workspace:
         """After a decision on a release, here or elsewhere: which locks are accepted is asked anew."""
         self.__dict__.pop("adapters", None)
         self.environments.clear()
+
+    def abandon(self) -> None:
+        """End every worker of this process; from now on nothing of what they did is filed."""
+        self._abandoned.set()
+        end_workers()
+
+    def require_wanted(self) -> None:
+        """Called before anything a worker came to is filed. Raises Abandoned once nobody wants it any more."""
+        if self._abandoned.is_set():
+            raise Abandoned
 
     def workload(self, name: str) -> Manifest:
         """The manifest called ``name``; SettingsError lists what there is."""

@@ -22,6 +22,8 @@ from dagster._core.definitions.asset_checks.asset_check_evaluation import (
 )
 from dagster._core.definitions.partitions.utils.multi import get_tags_from_multi_partition_key
 
+from tensor_assets.campaign.together import side_by_side
+from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.launchers import tags
 from tensor_assets.partitions import Cell
 
@@ -31,7 +33,7 @@ Result = dg.MaterializeResult | dg.AssetMaterialization | AssetCheckEvaluation |
 
 
 def cell_by_cell(
-    context: dg.AssetExecutionContext, work: Callable[[Cell], Sequence[dg.MaterializeResult]]
+    context: dg.AssetExecutionContext, space: Workspace, work: Callable[[Cell], Sequence[dg.MaterializeResult]]
 ) -> Iterator[Result]:
     """The events of every cell that the run is for; ``work`` says what one cell came to, one result an asset.
 
@@ -41,12 +43,10 @@ def cell_by_cell(
         yield from work(Cell.from_partition(context.partition_key))
         return
     missing = []
-    for key in _in_order(context):
-        try:
-            results = work(Cell.from_partition(key))
-        except Exception as error:
-            context.log.exception(f"{key} could not be made")
-            missing.append(f"{key} ({type(error).__name__}: {error})")
+    for key, results in side_by_side(space, _in_order(context), lambda key: work(Cell.from_partition(key))):
+        if isinstance(results, Exception):
+            context.log.error(f"{key} could not be made", exc_info=results)
+            missing.append(f"{key} ({type(results).__name__}: {results})")
         else:
             yield from _reported(context, key, results)
     if missing:

@@ -66,7 +66,7 @@ def capture(context: dg.AssetExecutionContext, config: CellConfig, workspace: Wo
             dg.MaterializeResult(asset_key="selected_plan", metadata=plan_metadata(captures), check_results=checks),
         ]
 
-    yield from cell_by_cell(context, captured)
+    yield from cell_by_cell(context, space, captured)
 
 
 ASSETS = [capture]

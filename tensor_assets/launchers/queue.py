@@ -1,8 +1,11 @@
 """Limits per device, by Dagster's own tag limits: the queue stamps on each run what they count.
 
-Dagster has two means. A pool's limit counts a run by its assets alone, so runs for ``cpu`` and ``sm_90`` would wait
-behind the one that has the GPU, and its number lives in the instance's database instead of dagster.yaml (apart from
-one default for all pools). Tag limits count the runs that will really have a device, and those of one session.
+Dagster has two means, and both were tried on a real daemon with one GPU (``tensor_assets_tests/launchers/limits.py``:
+five runs for it, then one for the processor). From one run's end to the next one's start they take the same second. But
+a pool counts a run by its assets alone: the run for the processor began 10 s after it was asked for under a tag limit,
+which is what its start took, and 40 s after in a pool, when all five had ended. A pool that is counted by step also
+starts a second run, which has a process, and a GPU reserved for it, while it waits. What a pool's limit has over a tag's is a page in the UI that names who has the slot and who
+waits; here the run's log and `tensor-assets devices` do. And tag limits can count the runs of one session.
 """
 
 from __future__ import annotations

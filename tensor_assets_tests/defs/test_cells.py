@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import dagster as dg
 import pytest
 
+from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.defs.cells import Result, cell_by_cell
 from tensor_assets.launchers import tags
 from tensor_assets.partitions import CELLS, Cell
@@ -38,7 +39,7 @@ def run(instance: dg.DagsterInstance, work: Work, run_tags: dict[str, str], **op
         check_specs=[dg.AssetCheckSpec("outcome", asset="second", partitions_def=CELLS)],
     )
     def both(context: dg.AssetExecutionContext) -> Iterator[Result]:
-        yield from cell_by_cell(context, work)
+        yield from cell_by_cell(context, Workspace(), work)
 
     return dg.materialize([both], instance=instance, tags=run_tags, raise_on_error=False, **options)
 
