@@ -1,9 +1,12 @@
 """Runs of many cells: each cell is reported as it ends, and none keeps another one from being made.
 
 A run costs what several cells do that have nothing to compile: a process, a database of its own, a plan, a start and an
-end that a daemon watches. So a backfill makes runs of up to ``CELLS_PER_RUN`` neighbouring cells (partitions sort by
-compiler, so mostly one compiler's), one after the other. That a run is many cells is not to be noticed otherwise:
+end that a daemon watches. So a backfill makes runs of up to ``CELLS_PER_RUN`` neighbouring cells (of one compiler, or
+of one workload, whichever makes fewer runs). Measured in one go with workers that do nothing, 10 workloads × 6
+compilers, two busy cores: runs of one cell cost 1.26 s of processor time a cell, of three 0.80 s, of six 0.60 s. That a
+run is many cells is not to be noticed otherwise:
 
+- As many of its cells are made side by side as this host has room for, see ``campaign/together.py``.
 - A cell is materialized, and its checks evaluated, when it is done; what happens to the run later changes nothing.
 - What is wrong with one cell is its outcome. What is wrong with this host (a full disk, a lost device) is logged for
   that cell, the others are tried, and the run fails at its end, naming those that are missing.

@@ -4,8 +4,9 @@ Dagster has two means, and both were tried on a real daemon with one GPU (``tens
 five runs for it, then one for the processor). From one run's end to the next one's start they take the same second. But
 a pool counts a run by its assets alone: the run for the processor began 10 s after it was asked for under a tag limit,
 which is what its start took, and 40 s after in a pool, when all five had ended. A pool that is counted by step also
-starts a second run, which has a process, and a GPU reserved for it, while it waits. What a pool's limit has over a tag's is a page in the UI that names who has the slot and who
-waits; here the run's log and `tensor-assets devices` do. And tag limits can count the runs of one session.
+starts a second run, which has a process, and a GPU reserved for it, while it waits. What a pool has over tags is a page
+in the UI that names who has the slot and who waits; here the run's log and `tensor-assets devices` do. And tag limits
+can count the runs of one session.
 """
 
 from __future__ import annotations
