@@ -47,6 +47,7 @@ def check_instance(home: Home, target: str = "cpu") -> Iterator[Finding]:
             yield _made(ref, component, source)
         yield from _launcher(ref, source, target)
     yield from check_monitoring(ref.settings, source)
+    yield check_retries(ref.settings, source)
 
 
 def check_monitoring(settings: Mapping[str, Any], source: Path) -> Iterator[Finding]:
@@ -64,6 +65,19 @@ def check_monitoring(settings: Mapping[str, Any], source: Path) -> Iterator[Find
         )
     else:
         yield ok("run monitoring", "on, and no run is resumed")
+
+
+def check_retries(settings: Mapping[str, Any], source: Path) -> Finding:
+    """Without them, what a run of many cells had not made when it died is left to whoever launched it."""
+    retries = settings.get("run_retries") or {}
+    mending = "run_retries: {enabled: true, max_retries: 0, retry_on_asset_or_op_failure: false}"
+    if not retries.get("enabled"):
+        return warn("run retries", f"off: the rest of a backfill's run that dies is not made ({source})", mending)
+    if retries.get("max_retries"):
+        return warn(
+            "run retries", f"{source} repeats every run that dies, on a device that may have killed it", mending
+        )
+    return ok("run retries", "a run of many cells that dies is repeated once, no other one")
 
 
 def install_command(error: object) -> str:

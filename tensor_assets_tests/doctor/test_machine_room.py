@@ -75,6 +75,15 @@ def test_run_monitoring():
     assert "another GPU" in failed(instance.check_monitoring(resuming, source)).message
 
 
+def test_run_retries():
+    checked = [
+        instance.check_retries({"run_retries": one}, Path("dagster.yaml"))
+        for one in ({}, {"enabled": True, "max_retries": 3}, {"enabled": True, "max_retries": 0})
+    ]
+    assert states(checked) == ["warn", "warn", "ok"]
+    assert "repeats every run" in checked[1].message
+
+
 # Devices
 
 
