@@ -141,6 +141,8 @@ def _run(
     """git, told nothing by the folder it is called from and asking nobody for a password."""
     told = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
     told |= {**_SIGNED, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    if "GIT_SSH" not in told:  # which asks at the terminal itself: a password, or whether a host is known
+        told.setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
     if folder is not None:
         told |= {"GIT_DIR": str(folder), "GIT_INDEX_FILE": str(folder / "publish.index")}
     try:

@@ -246,6 +246,19 @@ def test_a_repository_that_is_not_there(desk, tmp_path):
         desk.publish(f"git+{tmp_path / 'none.git'}#pages")
 
 
+def test_ssh_asks_nobody(tmp_path, monkeypatch):
+    """It would ask at the terminal, behind git's back, and a schedule would wait for ever."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/told\nexit 255\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("GIT_SSH_COMMAND", raising=False)
+    monkeypatch.delenv("GIT_SSH", raising=False)
+    with pytest.raises(StoreUnwritable, match="nothing was published"):
+        open_target("git+ssh://nobody@localhost/site.git#gh-pages").holding()
+    assert "BatchMode=yes" in (tmp_path / "told").read_text()
+
+
 def test_the_command_is_dry_unless_told_otherwise(desk, tmp_path, monkeypatch):
     monkeypatch.setattr(command, "Workspace", lambda: desk.space)
     to = str(tmp_path / "www")
