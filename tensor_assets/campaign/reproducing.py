@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import uuid
 from typing import NamedTuple
 
 import msgspec
@@ -26,8 +27,9 @@ from tensor_assets.repro.script import CANNOT, NOT_REPRODUCED, REPRODUCED, write
 from tensor_assets.repro.trying import Failure, Trier, kind_of, same
 from tensor_assets.workers.adapters import KIT
 from tensor_assets.workers.environments import Environment
+from tensor_assets.workers.failure import sentence
 from tensor_assets.workers.isolation import WorkerFolder, worker_variables
-from tensor_assets.workers.process import DEADLINE
+from tensor_assets.workers.process import DEADLINE, TOKEN, kill_all
 from tensor_assets.workers.scratch import scratch_folder
 
 SCRIPT_TYPE = "text/x-python"
@@ -143,7 +145,10 @@ def _filed(
 
 
 def run_script(space: Workspace, case: Case, environment: Environment, name: str, text: str) -> int:
-    """Its exit code where the compiler is and nothing of this project; past twice its deadline, -1."""
+    """Its exit code where the compiler is and nothing of this project; past twice its deadline, -1.
+
+    Whatever it started has ended with it.
+    """
     with scratch_folder(space.settings.cache, "repro-") as scratch:
         folder = WorkerFolder(scratch)
         (folder.path / name).write_text(text, encoding="utf-8")
@@ -151,18 +156,24 @@ def run_script(space: Workspace, case: Case, environment: Environment, name: str
         theirs = [part for part in variables.pop("PYTHONPATH", "").split(os.pathsep) if part not in ("", str(KIT))]
         if theirs:
             variables["PYTHONPATH"] = os.pathsep.join(theirs)
+        variables[TOKEN] = token = uuid.uuid4().hex
+        said = folder.path / "said.txt"
         try:
-            done = subprocess.run(
-                [str(environment.python), name],
-                cwd=folder.path,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=2 * case.deadline,
-                check=False,
-            )
+            with said.open("wb") as output:  # no pipe: a child that outlives the script would keep it open
+                code = subprocess.run(
+                    [str(environment.python), name],
+                    cwd=folder.path,
+                    env=variables,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.DEVNULL,
+                    timeout=2 * case.deadline,
+                    check=False,
+                ).returncode
         except subprocess.TimeoutExpired:
             return -1
-        for line in done.stdout.decode(errors="replace").splitlines()[-6:]:
-            announce(line)
-        return done.returncode
+        finally:
+            kill_all(token)
+        for line in said.read_text(encoding="utf-8", errors="replace").splitlines()[-6:]:
+            announce(sentence(line))
+        return code

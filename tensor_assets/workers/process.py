@@ -207,10 +207,15 @@ class Worker:
         """What the supervisor could not end, because it was itself killed or held up."""
         if self._process.poll() is None:
             self._process.kill()
-        for process in processes_of(self._token):
-            with contextlib.suppress(psutil.Error):
-                process.kill()
+        kill_all(self._token)
         self._process.wait()
+
+
+def kill_all(token: str) -> None:
+    """Every process whose environment carries ``token``, and does not end on its own."""
+    for process in processes_of(token):
+        with contextlib.suppress(psutil.Error):
+            process.kill()
 
 
 def processes_of(token: str) -> list[psutil.Process]:
