@@ -6,7 +6,6 @@ are compared with each other and never pooled. Three blocks establish no signifi
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -37,8 +36,10 @@ from tensor_assets.sessions.rounds import Stopwatch, time_axis
 from tensor_assets.sessions.schedule import balanced_rounds
 from tensor_assets.sessions.series import summarize_samples
 from tensor_assets.sessions.session import chosen_fixtures, keep_logs
+from tensor_assets.settings import load_settings
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.keeping import Keeper
+from tensor_assets.workers.scratch import scratch_folder
 
 BLOCKS = 3  # the documents' number of paired blocks
 DEADLINE = 600.0  # seconds for one compilation with its search, the documents' limit
@@ -73,7 +74,7 @@ def compare_effort(
     with ExitStack() as stack:
         device = gpu or stack.enter_context(device_of(target))
         allocation = current_allocation(target, granted, device)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="effort-")))
+        folder = stack.enter_context(scratch_folder(load_settings().cache, "effort-"))
         comparison = _Comparison(program, fixtures, target, method, seed, deadline, allocation, device, folder)
         with (lease or Lease()).exclusive(f"comparing search effort for {program.workload}"):
             for number, order in enumerate(balanced_rounds(range(len(contenders)), blocks, seed)):

@@ -6,7 +6,6 @@ timed one did is refused, never attached.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -49,8 +48,10 @@ from tensor_assets.sessions.roofline import placed
 from tensor_assets.sessions.sass import opcode_counts
 from tensor_assets.sessions.session import chosen_fixtures
 from tensor_assets.sessions.timeline import Invocation, busy_ns, kernel_profiles, median, regular, span_ns
+from tensor_assets.settings import load_settings
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.keeping import Keeper
+from tensor_assets.workers.scratch import scratch_folder
 
 INVOCATIONS = 10  # the documents' range of warmed invocations
 WARMUPS = 10
@@ -170,8 +171,8 @@ class _Look(NamedTuple):
 
     def at_timeline(self, device: str) -> None:
         """Activities, gaps and occupancy, from CUPTI inside the worker."""
-        with self._part("timeline"), tempfile.TemporaryDirectory(prefix="profile-") as folder:
-            traced = self._traced(Path(folder), None)
+        with self._part("timeline"), scratch_folder(load_settings().cache, "profile-") as folder:
+            traced = self._traced(folder, None)
             if not any(traced.invocations):
                 raise CountersMissing(f"CUPTI recorded no activity in {len(traced.invocations)} invocations")
             same = regular([invocation for invocation in traced.invocations if invocation])
@@ -186,10 +187,10 @@ class _Look(NamedTuple):
 
     def at_counters(self) -> None:
         """Performance counters, from Nsight Compute around the worker."""
-        with self._part("counters"), tempfile.TemporaryDirectory(prefix="profile-") as folder:
-            if (watcher := compute_watcher(Path(folder))) is None:
+        with self._part("counters"), scratch_folder(load_settings().cache, "profile-") as folder:
+            if (watcher := compute_watcher(folder)) is None:
                 raise CountersMissing("Nsight Compute (ncu) is not installed")
-            self._traced(Path(folder), watcher)
+            self._traced(folder, watcher)
             text = watcher.output.read_text(errors="replace") if watcher.output.exists() else ""
             self.parts.files.append(
                 self.keeper.put_bytes(text.encode(), media_type="text/csv", name="ncu.csv", private=True)
@@ -199,10 +200,10 @@ class _Look(NamedTuple):
 
     def at_system(self) -> None:
         """Nsight Systems' own report, kept for whoever wants to open it."""
-        with self._part("nsight systems"), tempfile.TemporaryDirectory(prefix="profile-") as folder:
-            if (watcher := systems_watcher(Path(folder))) is None:
+        with self._part("nsight systems"), scratch_folder(load_settings().cache, "profile-") as folder:
+            if (watcher := systems_watcher(folder)) is None:
                 raise CountersMissing("Nsight Systems (nsys) is not installed")
-            self._traced(Path(folder), watcher)
+            self._traced(folder, watcher)
             if not watcher.output.exists():
                 raise CountersMissing("Nsight Systems wrote no report")
             self.parts.files.append(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -29,8 +28,10 @@ from tensor_assets.sessions.participants import Contender, Participant
 from tensor_assets.sessions.preparing import Start, enlist, pin, prepare
 from tensor_assets.sessions.recheck import recheck
 from tensor_assets.sessions.rounds import Stopwatch, time_axis
+from tensor_assets.settings import load_settings
 from tensor_assets.workers.failure import with_log
 from tensor_assets.workers.keeping import Keeper
+from tensor_assets.workers.scratch import scratch_folder
 
 SEARCH_FIXTURE = "search"  # the only data a search may see
 TIMED_FIXTURE = "random"
@@ -97,8 +98,8 @@ class _Session:
         self, contenders: Sequence[Contender], key: Key, parents: tuple[str, ...], keeper: Keeper | None
     ) -> SessionRecord:
         what = f"{self.program.workload} on {self.allocation.device}"
-        with tempfile.TemporaryDirectory(prefix="session-") as name:
-            data = self._write_inputs(folder := Path(name))
+        with scratch_folder(load_settings().cache, "session-") as folder:
+            data = self._write_inputs(folder)
             participants = enlist(contenders, self.method.processes, folder)
             with ExitStack() as workers:
                 start = Start(self.program, self.target, data["search"], data["random"])

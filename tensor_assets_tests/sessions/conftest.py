@@ -24,3 +24,9 @@ def fixtures(program):
 def in_order(monkeypatch):
     """Processes are prepared one after the other, so that which of them misbehaves does not depend on threads."""
     monkeypatch.setattr("tensor_assets.sessions.preparing.at_once", lambda: 1)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    """Sessions work in the cache's scratch folder, and clear what dead ones left there."""
+    monkeypatch.setenv("TENSOR_ASSETS_CACHE", str(tmp_path / "cache"))

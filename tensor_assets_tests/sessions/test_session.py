@@ -236,6 +236,18 @@ def test_a_long_invocation_gets_fewer_blocks(run):
     assert rounds[-1] >= 13
 
 
+def test_what_a_killed_session_left_is_cleared_by_the_next_and_it_leaves_nothing(run, tmp_path):
+    left = tmp_path / "cache" / "scratch" / "session-killed"
+    left.mkdir(parents=True)
+    (left / ".owner").touch()
+    folders = []
+    run(Simulated(), {"a": Truth(on_ask=lambda request: folders.append(request))})
+    assert not left.exists()
+    uploaded = next(request.inputs for request in folders if isinstance(request, Run))
+    assert uploaded.startswith(str(tmp_path / "cache" / "scratch" / "session-"))
+    assert [path.name for path in (tmp_path / "cache" / "scratch").iterdir()] == [".owner"]
+
+
 def test_without_configurations_the_session_is_blocked(run):
     record = run(Simulated(), {})
     assert record.outcome.status == "blocked"
