@@ -21,7 +21,7 @@ TensorAssetsError
 ├── BisectRefused        what was asked to be bisected has no versions, no states or nothing that differs
 ├── AlertNotTold         the command that passes alerts on failed: it is tried again at the next tick
 ├── SiteBroken           the site would be incomplete: a build error, or an address that leads nowhere
-└── StoreUnwritable      the store, cache or site folder cannot be written
+└── StoreUnwritable      the store, cache or site folder cannot be written, or not be reached
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 from upath import UPath
 
 from tensor_assets.errors import StoreUnwritable
+from tensor_assets.evidence.address import without_credentials
 from tensor_assets.evidence.files import STAGING, FileInfo, Staged
 
 # Half of the grace of a collection (retention.py): what is younger is safe for as long again.
@@ -28,28 +29,33 @@ ATOMIC = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl", "oci", "oss",
 
 
 class RemoteFiles:
-    def __init__(self, root: UPath) -> None:
-        self.url = str(root)
-        self._fs: Any = root.fs
+    def __init__(self, root: UPath, url: str) -> None:
+        """``url``: as it was given, host and all. Raises ImportError where the library of its kind is missing,
+        StoreUnwritable."""
+        self.url = without_credentials(url)
+        with self._reached("reached"):
+            self._fs: Any = root.fs
         self._root = str(root.path).rstrip("/")
         self._atomic = root.protocol in ATOMIC
 
     def exists(self, path: str) -> bool:
-        self._fs.invalidate_cache()
-        return bool(self._fs.isfile(self._at(path)))
+        with self._reached("read"):
+            self._fs.invalidate_cache()
+            return bool(self._fs.isfile(self._at(path)))
 
     def open(self, path: str) -> BinaryIO:
-        return cast("BinaryIO", self._fs.open(self._at(path), "rb"))
+        with self._reached("read"):
+            return cast("BinaryIO", self._fs.open(self._at(path), "rb"))
 
     def walk(self, folder: str) -> Iterator[FileInfo]:
-        self._fs.invalidate_cache()
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._reached("read"):
+            self._fs.invalidate_cache()
             for path, info in self._fs.find(self._at(folder), detail=True).items():
                 yield FileInfo(self._relative(path), int(info["size"]), _modified(info))
 
     def names(self, folder: str) -> list[str]:
-        self._fs.invalidate_cache()
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), self._reached("read"):
+            self._fs.invalidate_cache()
             entries = self._fs.ls(self._at(folder), detail=True)
             return [PurePosixPath(entry["name"]).name for entry in entries if entry["type"] == "file"]
         return []
@@ -61,7 +67,7 @@ class RemoteFiles:
     def commit(self, staged: Staged, path: str) -> None:
         staged.file.close()
         target = self._at(path)
-        with self._unwritable():
+        with self._reached("written"):
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
             if self._atomic:
                 self._fs.put_file(str(staged.path), target)
@@ -75,15 +81,14 @@ class RemoteFiles:
         staged.path.unlink(missing_ok=True)
 
     def remove(self, path: str) -> None:
-        with self._unwritable(), suppress(FileNotFoundError):
+        with self._reached("written"), suppress(FileNotFoundError):
             self._fs.rm_file(self._at(path))
 
     def modified(self, path: str) -> float | None:
-        self._fs.invalidate_cache()
-        try:
+        with suppress(FileNotFoundError), self._reached("read"):
+            self._fs.invalidate_cache()
             return _modified(self._fs.info(self._at(path)))
-        except FileNotFoundError:
-            return None
+        return None
 
     def refresh(self, path: str) -> bool:
         """Young enough as it is; writing it again is the only way to make it younger."""
@@ -101,13 +106,15 @@ class RemoteFiles:
         self._fs.mv(arriving, target)
 
     @contextmanager
-    def _unwritable(self) -> Iterator[None]:
-        """Every library below fsspec has exceptions of its own, so any of them counts."""
+    def _reached(self, done: str) -> Iterator[None]:
+        """Every library below fsspec has exceptions of its own, so any of them counts; a missing file is an answer."""
         try:
             yield
         except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise StoreUnwritable(f"store {self.url}: cannot be written ({reason})") from error
+            if isinstance(error, ImportError) or (done == "read" and isinstance(error, FileNotFoundError)):
+                raise
+            reason = without_credentials(str(error).splitlines()[0]) if str(error) else type(error).__name__
+            raise StoreUnwritable(f"store {self.url}: cannot be {done} ({reason})") from error
 
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}"

@@ -115,6 +115,7 @@ _RULES = (
     ),
     *(Rule("secret", pattern, _SECRET, start) for start, pattern in _TOKENS.items()),
     Rule("secret", r"(?<=://)[^/\s:@\"'<]*:[^/\s@\"'<]+(?=@)", _SECRET, "://"),
+    Rule("secret", r"(?<=https://)[^/\s:@\"'<]+(?=@)", _SECRET, "https://"),  # over HTTP a token often stands alone
     Rule(
         "secret",
         r"\b(?i:authorization)" + _SAYS + r"(?:\w+ +)?[^\s\"'<\\]{6,}",

@@ -30,6 +30,7 @@ from upath import UPath
 
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
 from tensor_assets.evidence import media, notes, objects
+from tensor_assets.evidence.address import without_credentials
 from tensor_assets.evidence.files import Files, LocalFiles, Staged, unwritable
 from tensor_assets.evidence.identity import Identity, identity_of
 from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
@@ -393,12 +394,13 @@ def _called(evidence: Evidence | str) -> str:
 
 def _files(url: str | Path) -> Files:
     """Raises SettingsError for a URL of a kind that cannot be opened here, and for a path that is no folder's."""
+    given = one_line(without_credentials(str(url)))
     try:
         path = UPath(url)
         if path.protocol not in ("", "file", "local"):
-            return RemoteFiles(path)
+            return RemoteFiles(path, str(url))
     except (ImportError, ValueError) as error:
-        raise SettingsError(f"store {one_line(str(url))}: {error}; name a folder or another fsspec URL") from None
+        raise SettingsError(f"store {given}: {error}; name a folder or another fsspec URL") from None
     folder = Path(path.path).absolute()
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"store {one_line(str(folder))} is a file; name a folder or an fsspec URL")

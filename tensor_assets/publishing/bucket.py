@@ -17,9 +17,9 @@ from typing import Any
 from upath import UPath
 
 from tensor_assets.errors import SettingsError, StoreUnwritable
+from tensor_assets.evidence.address import without_credentials
 from tensor_assets.evidence.published import LISTING, SEAL, VERSIONS
 from tensor_assets.evidence.remote import ATOMIC
-from tensor_assets.publishing.address import without_credentials
 from tensor_assets.publishing.listing import LEADS_THERE
 from tensor_assets.publishing.planning import Holding, Plan
 from tensor_assets.publishing.reading import encoded, read_hashes, read_publication

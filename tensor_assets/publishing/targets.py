@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tensor_assets.errors import SettingsError
-from tensor_assets.publishing.address import without_credentials
+from tensor_assets.evidence.address import without_credentials
 from tensor_assets.publishing.planning import Holding, Plan
 from tensor_assets.publishing.versions import Site
 

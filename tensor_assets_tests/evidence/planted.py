@@ -28,6 +28,7 @@ PLANTED = {
     "package index token": ("py" + f"pi-AgEI{LETTERS}", LETTERS[:20]),
     "signed web token": ("ey" + "JhbGciOiJIUzI1.ey" + f"JzdWIiOiIxMjM0.{LETTERS[:20]}", "zdWIiOiIxMjM0"),
     "bearer header": ("Authorization: Bear" + f"er {LETTERS[:24]}", LETTERS[:24]),
+    "token alone in a URL": ("git+https://" + "t0ken4nobody@packages.myhost/simple", "t0ken4nobody"),
     "password in a URL": ("https://deploy:" + "hunter2222@git.example.org/x", "hunter2222"),
     "password assignment": ('"pass' + 'word": "hunter2222"', "hunter2222"),
     "environment variable": ("WANDB_API_K" + "EY=0123456789abcdef0123", "0123456789abcdef0123"),

@@ -105,6 +105,25 @@ def _age(folder: Path) -> None:
             os.utime(path, (old, old))
 
 
+def test_a_server_that_is_not_there_is_one_line_without_its_password() -> None:
+    """127.0.0.1 answers nobody on the port that is reserved for nothing."""
+    with pytest.raises(StoreUnwritable, match=r"^store ssh://…@127\.0\.0\.1:1/store: cannot be re[^\n]*$"):
+        list(EvidenceStore("ssh://tester:hunter2222@127.0.0.1:1/store").records())
+
+
+def test_a_connection_that_breaks_while_reading_is_one_line(server: Server, monkeypatch) -> None:
+    sample = campaign(server.url)
+
+    def broken(*arguments: object, **options: object) -> None:
+        raise RuntimeError("connection reset\nby peer")
+
+    for operation in ("isfile", "open", "ls", "find", "info"):
+        monkeypatch.setattr(sample.store.files._fs, operation, broken)
+    for read in (lambda: sample.store.read(sample.stage), lambda: list(sample.store.records())):
+        with pytest.raises(StoreUnwritable, match=r"^store ssh://[^\n]*: cannot be read \(connection reset\)$"):
+            read()
+
+
 def test_a_server_that_does_not_let_write_is_one_line(server: Server) -> None:
     store = campaign(server.url).store
     (server.folder / "store" / "objects").rename(server.folder / "away")

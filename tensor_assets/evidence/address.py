@@ -1,4 +1,4 @@
-"""A target's address as it may be shown: in plans, errors, logs and Dagster's metadata."""
+"""The address of a store or a target as it may be shown: in plans, errors, logs and Dagster's metadata."""
 
 from __future__ import annotations
 
