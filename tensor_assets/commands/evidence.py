@@ -63,7 +63,12 @@ def export(
 
 @click.command("import")
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--device", "devices", multiple=True, help="Refuse records of any other device; repeat for more.")
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    help="Refuse records of any device but this, by its full name or UUID; repeat for more.",
+)
 def import_(path: Path, devices: tuple[str, ...]) -> None:
     """Check a bundle as a whole, then file all of it; importing twice changes nothing.
 

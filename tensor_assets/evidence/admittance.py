@@ -18,9 +18,9 @@ from tensor_assets.evidence.key import digest, kind_of, one_line, title
 from tensor_assets.evidence.references import evidence_of, parents_of, structs_in
 from tensor_assets.evidence.rules import PLACEHOLDER
 from tensor_assets.evidence.schema import decode
-from tensor_assets.evidence.selection import device_of
+from tensor_assets.evidence.selection import device_of, names_of
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import Evidence, Record
+from tensor_assets.records import Allocation, Evidence, Record
 
 # Every honest part of a key ("weight_view", "NVIDIA H100 80GB HBM3", a hash) is made of these.
 _KEY_PART = re.compile(r"(?![. ])[A-Za-z0-9_ .+:,=@()-]{0,200}")
@@ -51,6 +51,7 @@ class _Admission:
         self.records = {place.member.sha256: place for place in placed if place.member.kind}
         self.parents: dict[str, tuple[str, ...]] = {}
         self.devices: dict[str, str] = {}
+        self.allocations: list[Allocation] = []
         self.named: set[str] = set()
 
     def check_evidence(self) -> None:
@@ -68,6 +69,7 @@ class _Admission:
             allocation = getattr(record, "allocation", None)
             if allocation is not None:
                 self.devices[allocation.id] = device_of(allocation)
+                self.allocations.append(allocation)
         stowaway = next(iter({*self.evidence, *self.declaration.omitted} - self.named), None)
         if stowaway:
             raise BundleRefused(f"sha256:{stowaway[:12]}… is named by no record in it")
@@ -86,9 +88,10 @@ class _Admission:
             raise BundleRefused(
                 one_line(f"its records ran on {found or 'no device'}; it declares {declared or 'none'}")
             )
-        for device in self.devices.values():
-            if allowed and not any(name in device for name in allowed):
-                raise BundleRefused(one_line(f"its records ran on {device}; expected {', '.join(allowed)}"))
+        for allocation in self.allocations if allowed else ():
+            if names_of(allocation).isdisjoint(allowed):
+                found = device_of(allocation)
+                raise BundleRefused(one_line(f"its records ran on {found}; expected {', '.join(allowed)}"))
 
     def check_facts(self) -> None:
         for place in self.records.values():

@@ -81,7 +81,15 @@ def pin(store: EvidenceStore, name: str, keep: tuple[str, ...]) -> None:
     """Keep these records (by id) and evidence files (by hash), and all they refer to, until ``unpin(name)``."""
     if not _NAME.fullmatch(name):
         raise SettingsError(f"a pin is named by letters, digits, '.', '_' and '-', not {name[:100]!r}")
-    notes.write(store.files, "pins", Note(name=name, keep=tuple(sorted(set(keep)))))
+    with store.files.locked(exclusive=False):
+        notes.write(store.files, "pins", Note(name=name, keep=tuple(sorted(set(keep)))))
+        # A collection that has looked for pins already leaves alone what is young when it comes to it.
+        kept = _closure(store, set(keep))
+        entries = (entry.path for entry in store.entries() if entry.id in kept.records)
+        located = (store.locate(sha256) for sha256 in kept.evidence)
+        for path in (*entries, *located):
+            if path is not None:
+                store.files.refresh(path)
 
 
 def unpin(store: EvidenceStore, name: str) -> None:

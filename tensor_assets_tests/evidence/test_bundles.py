@@ -125,6 +125,9 @@ def test_a_bundle_from_an_unexpected_device_is_refused(tmp_path: Path, honest: b
     store = EvidenceStore(tmp_path / "c")
     with pytest.raises(BundleRefused, match=r"ran on NVIDIA H200 GPU-1111.*; expected GPU-2222"):
         import_bundle(store, tmp_path / "b.tar", devices=("GPU-2222",))
+    for part in ("NVIDIA", "H200", "GPU-1", ""):
+        with pytest.raises(BundleRefused, match="its records ran on"):
+            import_bundle(store, tmp_path / "b.tar", devices=(part,))
     assert import_bundle(store, tmp_path / "b.tar", devices=(H200,)).records == 8
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tensor_assets.errors import EvidenceDamaged, SettingsError
-from tensor_assets.evidence import notes
+from tensor_assets.evidence import notes, retention
 from tensor_assets.evidence.notes import Note
 from tensor_assets.evidence.retention import collect_garbage, pin, pins, unpin
 from tensor_assets.evidence.store import EvidenceStore
@@ -112,6 +112,21 @@ def test_a_pin_keeps_records_and_files_that_something_published_links_to(sample:
     assert pins(sample.store) == {"site-2026-12": 2}
     unpin(sample.store, "site-2026-12")
     assert len(collect(sample).removed) == 3
+
+
+def test_a_pin_that_comes_while_a_collection_looks_is_kept(sample: Sample, tmp_path: Path, monkeypatch) -> None:
+    superseded, _ = supersede(sample)
+    age(tmp_path / "store")
+    accepted = retention._accepted
+
+    def look_and_be_overtaken(store: EvidenceStore) -> set[str]:
+        found = accepted(store)
+        pin(sample.store, "late", (superseded,))
+        return found
+
+    monkeypatch.setattr(retention, "_accepted", look_and_be_overtaken)
+    assert collect(sample).removed == ()
+    assert verify_store(sample.store).sound
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a b", "x" * 200, "a\n"])
