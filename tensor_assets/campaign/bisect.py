@@ -26,6 +26,8 @@ from tensor_assets.releases.difference import code_change
 from tensor_assets.releases.index import published
 from tensor_assets.workers.adapters import AdapterFolder
 
+# What a search that goes on tries again: what was cut short, and what may have been an index that did not answer.
+AGAIN = ("blocked", "unavailable")
 # Frames of a traceback in a worker's log: which file, innermost last.
 _FRAME = re.compile(r'^\s*File "([^"]+)", line \d+', re.MULTILINE)
 
@@ -82,7 +84,7 @@ class _Bisection:
         self._probes = {
             version: probe
             for version, probe in (known[1].probes.items() if known else ())
-            if version in self._versions and probe.outcome.status != "blocked"  # that one was cut short
+            if version in self._versions and probe.outcome.status not in AGAIN
         }
 
     def run(self) -> Found:

@@ -75,6 +75,17 @@ def test_the_first_broken_version_is_found_around_one_that_cannot_be_installed(c
     assert verify(checkout.space.settings.store).exit_code == 0
 
 
+def test_a_version_that_could_not_be_had_is_tried_again(checkout):
+    """What an index does not give today, because it is out of reach, it may give tomorrow."""
+    wheel(checkout.wheels, "1.1", name=MODULE, module=GOOD + BROKEN, requires=("late-package==9",))
+    checkout.release("1.2", BROKEN)
+    first = bisect(checkout.opened(), asked("1.2"), Counting()).stored.record
+    assert (first.first, first.probes["1.1"].outcome.status) == ("1.2", "unavailable")
+    wheel(checkout.wheels, "9", name="late_package", module="")
+    again = bisect(checkout.opened(), asked("1.2"), Counting()).stored.record
+    assert (again.first, again.probes["1.1"].outcome.status) == ("1.1", "rejected")
+
+
 def test_an_adapter_that_does_not_speak_a_version_says_nothing_of_it(checkout):
     checkout.release("1.1", "del on_compile\n")
     checkout.release("1.2", "def on_compile():\n    raise RuntimeError('inside the compiler')\n")
