@@ -7,12 +7,12 @@ import json
 import shutil
 from pathlib import Path
 
+from tensor_assets.campaign.alerting import file_new
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.published import seal_site
 from tensor_assets.evidence.verification import root_of
-from tensor_assets.history.alerts import file_alerts
 from tensor_assets.records import BenchmarkRecord, CaptureRecord
 from tensor_assets.report import charts as drawn
 from tensor_assets.report.faces import load_faces
@@ -51,7 +51,7 @@ def pages(space: Workspace) -> list[Path]:
 
     What changed since the last time is filed as alerts first, so that pages and feeds have it whoever is told.
     """
-    file_alerts(space.store, PublicView(space.store))
+    file_new(space)
     folder = write_pages(
         PublicView(space.store),
         space.settings.generated / "pages",
