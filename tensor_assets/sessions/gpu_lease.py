@@ -81,7 +81,10 @@ class GpuLease:
             return self._state()
 
     def reserve(self, session: str, run: str, seconds: float = RESERVED_SECONDS) -> bool:
-        """Keep it for a run that is about to start; False if another session has it. Raises LeaseDamaged."""
+        """Keep it for a run that is about to start; False if another session has it. Raises LeaseDamaged.
+
+        ``seconds``: at most RESERVED_SECONDS.
+        """
         with self._gate():
             now = self._readable()
             if now.session is not None and now.session.name != session:
@@ -161,7 +164,9 @@ class GpuLease:
             return Leased(session=None, holders=holders, damaged=str(error) if held else "")
         if held:
             return Leased(session=session, holders=holders)
-        reserved = session is not None and session.reserved_until > time.time() and session.boot_id == boot_id()
+        # One that is longer than any was made before the clock was set back, and would last for as long as that was.
+        left = session.reserved_until - time.time() if session is not None and session.boot_id == boot_id() else 0.0
+        reserved = 0.0 < left <= RESERVED_SECONDS
         return Leased(session=session if reserved else None, holders=())
 
     def _is_held(self) -> bool:

@@ -88,6 +88,14 @@ def test_a_reservation_keeps_it_for_its_session_until_it_lapses(tmp_path):
     assert lease.state().free
 
 
+def test_a_clock_that_is_set_back_does_not_prolong_a_reservation(tmp_path, monkeypatch):
+    lease, now = GpuLease("GPU-1", tmp_path), time.time()
+    assert lease.reserve("monday", "1")
+    monkeypatch.setattr(time, "time", lambda: now - 24 * 3600)
+    assert lease.reserve("tuesday", "2")
+    assert lease.state().session.name == "tuesday"
+
+
 def test_whoever_gives_up_waiting_takes_no_reservation_away(tmp_path):
     lease = GpuLease("GPU-1", tmp_path)
     lease.reserve("monday", "1")
