@@ -166,7 +166,7 @@ class GpuLease:
             return Leased(session=session, holders=holders)
         # One that is longer than any was made before the clock was set back, and would last for as long as that was.
         left = session.reserved_until - time.time() if session is not None and session.boot_id == boot_id() else 0.0
-        reserved = 0.0 < left <= RESERVED_SECONDS
+        reserved = 0.0 < left < RESERVED_SECONDS + 1.0
         return Leased(session=session if reserved else None, holders=())
 
     def _is_held(self) -> bool:
