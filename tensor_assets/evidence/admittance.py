@@ -9,21 +9,24 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 from tensor_worker.artifacts import Stage
+from tensor_worker.program import Program
 
 from tensor_assets.errors import BundleRefused, RecordRefused
 from tensor_assets.evidence import bundle
 from tensor_assets.evidence.bundle import Declaration, Placed
 from tensor_assets.evidence.facts import broken_facts
 from tensor_assets.evidence.key import digest, kind_of, one_line, title
+from tensor_assets.evidence.programs import problem_of
 from tensor_assets.evidence.references import evidence_of, parents_of, structs_in
 from tensor_assets.evidence.rules import PLACEHOLDER
 from tensor_assets.evidence.schema import decode
 from tensor_assets.evidence.selection import device_of, names_of
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import Allocation, Evidence, Record
+from tensor_assets.records import Allocation, Evidence, Fixture, Record
 
 # Every honest part of a key ("weight_view", "NVIDIA H100 80GB HBM3", a hash) is made of these.
 _KEY_PART = re.compile(r"(?![. ])[A-Za-z0-9_ .+:,=@()-]{0,200}")
+_FIXTURE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class Admitted(NamedTuple):
@@ -112,7 +115,7 @@ class _Admission:
             raise BundleRefused(f"{member.path}: {title(record)} is declared under another key")
 
     def _check_names(self, record: Record) -> None:
-        """Nothing that becomes a file name or a word on a page may be more than that."""
+        """Nothing that becomes a file name, a word on a page or a line of a script may be more than that."""
         for part in msgspec.structs.astuple(record.key):
             if not _KEY_PART.fullmatch(part):
                 raise BundleRefused(one_line(f"its key holds {part[:80]!r}"))
@@ -120,6 +123,10 @@ class _Admission:
             name = struct.name if isinstance(struct, Evidence) else struct.path if isinstance(struct, Stage) else "x"
             if not _plain_path(name):
                 raise BundleRefused(one_line(f"{title(record)} names a file {name[:80]!r}"))
+            if isinstance(struct, Fixture) and not _FIXTURE.fullmatch(struct.name):
+                raise BundleRefused(one_line(f"{title(record)} names a fixture {struct.name[:80]!r}"))
+            if isinstance(struct, Program) and (problem := problem_of(struct)):
+                raise BundleRefused(one_line(f"{title(record)}: {problem}"))
 
     def _check_references(self, record: Record) -> None:
         for evidence in evidence_of(record):

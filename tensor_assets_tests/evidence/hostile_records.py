@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tensor_worker.program import Op, Value
 
 from tensor_assets.evidence import bundle
 from tensor_assets.evidence.bundle import Member
@@ -47,6 +48,22 @@ def _named_file(name: str) -> Forgery:
     return lambda sample: msgspec.structs.replace(
         _of(sample, CaptureRecord, "capture tvm"), cache=msgspec.structs.replace(sample.stage, name=name)
     )
+
+
+def _program(**changes: Any) -> Forgery:
+    def forgery(sample: Sample) -> Record:
+        record = _of(sample, FixtureRecord, "fixtures")
+        return msgspec.structs.replace(record, program=msgspec.structs.replace(record.program, **changes))
+
+    return forgery
+
+
+def _fixture_named(name: str) -> Forgery:
+    def forgery(sample: Sample) -> Record:
+        record = _of(sample, FixtureRecord, "fixtures")
+        return msgspec.structs.replace(record, fixtures=(msgspec.structs.replace(record.fixtures[0], name=name),))
+
+    return forgery
 
 
 def _hash(sha256: str) -> Forgery:
@@ -115,6 +132,14 @@ FORGERIES: dict[str, Forgery] = {
     "session on another device than it is filed under": _session_elsewhere,
     "median that its session does not give": _faster,
     "fixture that does not hash to its record": _lying_fixture,
+    "input whose name is code": _program(inputs=(Value(name='a"); import os; ("', shape=(256,), dtype="f16"),)),
+    "op that reads what is not there": _program(ops=(Op(name="y", op="relu", of=("q",), shape=(256,), dtype="f16"),)),
+    "input that fills the memory": _program(
+        inputs=(Value(name="a", shape=(2**40,), dtype="f16"), Value(name="b", shape=(256,), dtype="f16"))
+    ),
+    "fixed check loosened": _program(tolerance=(1.0, 1.0)),
+    "shape whose name climbs out": _program(shape="../x"),
+    "fixture whose name is code": _fixture_named('exact-0", 0); import os; ("'),
 }
 
 
