@@ -11,7 +11,8 @@ import pytest
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import CellChange, ChangesRecord, Key, Outcome, Provenance, TrialRecord
-from tensor_assets.report.changes import ChangesPages
+from tensor_assets.report.changes import ChangesPages, Told
+from tensor_assets.report.faces import face_of
 from tensor_assets.report.pages import SITE
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.rendering import Renderer
@@ -20,19 +21,24 @@ from tensor_assets_tests.claims.recorded import claim, put
 OLD, NEW = {"tinygrad": "0.13.0"}, {"tinygrad": "0.14.0"}
 
 
+TOLD = {
+    "key": Key(compiler="tinygrad", target="NVIDIA H200", environment="release"),
+    "outcome": Outcome(status="ok"),
+    "provenance": Provenance(created="2026-12-02T04:00:00+00:00"),
+}
+
+
 def tell(store: EvidenceStore, decision: str, old: str, new: str) -> None:
     """A trial of one configuration, and what was decided of it."""
-    key = Key(compiler="tinygrad", target="NVIDIA H200", environment="release")
-    told = {"key": key, "outcome": Outcome(status="ok"), "provenance": Provenance(created="2026-12-02T04:00:00+00:00")}
     cell = CellChange(
         workload="bias", shape="matrix", variant="default", target="NVIDIA H200", old=old, new=new, old_status="ok",
         new_status="ok", code="changed", numbers="same", speed="not timed",
     )  # fmt: skip
     lock = store.put_bytes(b"tinygrad==0.13.0\n", "text/plain", "tinygrad.lock.txt")
-    trial = store.put(TrialRecord(**told, previous=OLD, candidate=NEW, accepted_lock=lock, cells=(cell,)))
+    trial = store.put(TrialRecord(**TOLD, previous=OLD, candidate=NEW, accepted_lock=lock, cells=(cell,)))
     store.put(
         ChangesRecord(
-            **told, previous=OLD, release=NEW, decision=decision, headline="tinygrad 0.14.0", counts={}, alert=False,
+            **TOLD, previous=OLD, release=NEW, decision=decision, headline="tinygrad 0.14.0", counts={}, alert=False,
             reason="other code in 1 of 1", trial=trial, decided=trial,
         )
     )  # fmt: skip
@@ -74,6 +80,25 @@ def test_a_release_says_which_claims_it_changed(tmp_path: Path, decision: str, b
     assert 'href="claims.html#plan-toy"' in found["changes.html"]
     assert 'href="../claims.html#plan-toy"' in found["release"]
     assert "The kernel has 8 by 16 blocks." in found["release"]
+
+
+@pytest.mark.parametrize(
+    ("previous", "release", "news", "before", "beside"),
+    [
+        (OLD, NEW, "0.14.0", "0.13.0", ""),
+        ({"tvm": "1", "ffi": "2"}, {"tvm": "1", "ffi": "3"}, "ffi 3", "2", "tvm 1"),
+        ({"tvm": "1", "ffi": "2"}, {"tvm": "2", "ffi": "3"}, "ffi 3 with tvm 2", "ffi 2 with tvm 1", ""),
+        ({"torch": "1", "triton": "1"}, {"torch": "2", "triton": "1"}, "torch 2", "1", "triton 1"),
+        ({"tvm": "1", "ffi": "2"}, {"tvm": "1", "ffi": "2"}, "ffi 2 with tvm 1", "ffi 2 with tvm 1", ""),
+    ],
+)
+def test_a_release_is_called_by_what_is_new_in_it(previous, release, news: str, before: str, beside: str) -> None:
+    changes = ChangesRecord(
+        **TOLD, previous=previous, release=release, decision="held", headline="", counts={}, alert=True, trial="",
+        decided="",
+    )  # fmt: skip
+    one = Told(record_id="", changes=changes, face=face_of("tvm", {}), page="")
+    assert (one.news, one.before, one.beside) == (news, before, beside)
 
 
 def test_a_release_that_changes_no_claim_says_nothing_of_claims(tmp_path: Path) -> None:
