@@ -48,23 +48,26 @@ def searches(record: EnvironmentRecord, variant: str) -> bool:
 
 
 def recorded_environment(space: Workspace, compiler: str, target: str) -> EnvironmentRecord | None:
-    """The newest record of the compiler's environment of the accepted lock for ``target``; builds nothing."""
-    lock = space.adapter(compiler).lock_sha256
+    """The newest record of this host's environment of the accepted lock for ``target``; builds nothing."""
+    lock, elsewhere = space.adapter(compiler).lock_sha256, space.store.imported()
     records = [
         record
-        for _, record in space.store.records(EnvironmentRecord)
+        for record_id, record in space.store.records(EnvironmentRecord)
         if (record.key.compiler, record.key.target, record.lock_sha256) == (compiler, target, lock)
+        and record_id not in elsewhere
     ]
     return max(records, key=lambda record: record.provenance.created, default=None)
 
 
 def imported_environments(space: Workspace, compiler: str, target: str) -> list[EnvironmentRecord]:
     """Where captures of the compiler on ``target`` were made that were taken in from elsewhere, oldest first."""
+    lock, elsewhere = space.adapter(compiler).lock_sha256, space.store.imported()
     records = [
         record
-        for _, record in space.store.records(EnvironmentRecord)
-        # A lock is what an environment of our own is built from; theirs is known by its versions alone.
-        if (record.key.compiler, record.key.target, record.lock_sha256) == (compiler, target, "")
+        for record_id, record in space.store.records(EnvironmentRecord)
+        if (record.key.compiler, record.key.target) == (compiler, target)
+        # What an adapter read from a folder has no lock: it is known by its versions alone.
+        and (record.lock_sha256 == "" or (record.lock_sha256 == lock and record_id in elsewhere))
     ]
     return sorted(records, key=lambda record: record.provenance.created)
 

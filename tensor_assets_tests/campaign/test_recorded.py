@@ -7,12 +7,14 @@ import pytest
 
 from tensor_assets.campaign import publish
 from tensor_assets.campaign.capture import capture_cell, captures_of
+from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.recorded import import_recorded
 from tensor_assets.campaign.session import admitted_captures
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.selection import Filters
+from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import export_bundle, import_bundle, is_imported
 from tensor_assets.evidence.verification import verify
 from tensor_assets.records import CaptureRecord
@@ -49,6 +51,19 @@ def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
     publish.pages(space)
     publish.site(space)
     assert (space.settings.site / "cells" / "projection_join" / "tinygrad.html").is_file()
+
+
+def test_a_newer_environment_that_came_in_a_bundle_hides_none_of_this_hosts_captures(space: Workspace, tmp_path):
+    """Another host's packed environment of the same lock: its hash differs, and so do its captures' keys."""
+    (own,) = capture_cell(space, "gemm", "toy", Options(shape="matrix_inspect"))[:1]
+    ready = environment_record(space, "toy").stored.record
+    key = msgspec.structs.replace(ready.key, environment="packed elsewhere")
+    made = msgspec.structs.replace(ready.provenance, created="2999-01-01T00:00:00.000+00:00")
+    there = EvidenceStore(tmp_path / "there")
+    there.put(msgspec.structs.replace(ready, key=key, provenance=made))
+    export_bundle(there, tmp_path / "a.bundle")
+    import_bundle(space.store, tmp_path / "a.bundle")
+    assert own.id in {capture.id for capture in captures_of(space, "gemm", "cpu", "matrix_inspect")}
 
 
 @pytest.mark.parametrize("public", [True, False])
