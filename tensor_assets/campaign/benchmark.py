@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tensor_assets.campaign.capture import captures_of
@@ -23,22 +25,32 @@ def benchmark_cell(
         raise EvidenceMissing(
             f"{compiler}|{workload} was not captured on {options.target} at {shape}: materialize selected_plan first"
         )
-    session = newest_session(space, workload, options.target, shape)
-    return [_benchmark(space, capture, session) for capture in captures]
+    sessions = _sessions(space, workload, options.target, shape)
+    elsewhere = space.store.imported()
+    return [_benchmark(space, capture, _session_of(capture, sessions, elsewhere)) for capture in captures]
 
 
-def newest_session(space: Workspace, workload: str, target: str, shape: str) -> Stored[SessionRecord] | None:
-    """The session of the accepted compilers that was timed last for this workload, target and shape.
+def _session_of(
+    capture: Stored[CaptureRecord], sessions: Sequence[Stored[SessionRecord]], elsewhere: frozenset[str]
+) -> Stored[SessionRecord] | None:
+    """The last one timed here. What came in a bundle was timed where it came from, and keeps those times."""
+    if capture.id in elsewhere:
+        fitting = [session for session in sessions if capture.id in session.record.provenance.parents]
+    else:
+        fitting = [session for session in sessions if session.id not in elsewhere]
+    return max(fitting, key=lambda session: session.record.provenance.created, default=None)
 
-    One of a single compiler's two releases is none of them.
-    """
-    sessions = [
-        Stored(session_id, session)
-        for session_id, session in space.store.records(SessionRecord)
-        if (session.key.workload, session.key.target, session.key.shape) == (workload, target, shape)
-        and not session.key.compiler
-    ]
-    return max(sessions, key=lambda stored: stored.record.provenance.created, default=None)
+
+def _sessions(space: Workspace, workload: str, target: str, shape: str) -> list[Stored[SessionRecord]]:
+    """One of a single compiler's two releases is none of them."""
+    elsewhere, found = space.store.imported(), []
+    for session_id, session in space.store.records(SessionRecord):
+        key = session.key
+        if (key.workload, key.target, key.shape) == (workload, target, shape) and not key.compiler:
+            found.append(Stored(session_id, session))
+            if session_id in elsewhere and (own := space.store.latest(SessionRecord, key, but=elsewhere)):
+                found.append(Stored(*own))
+    return found
 
 
 def _benchmark(

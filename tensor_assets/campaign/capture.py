@@ -106,7 +106,9 @@ def _captured(
     adapter, filed = space.adapter(environment.key.compiler), environment.key
     names = dict.fromkeys((DEFAULT, *(variant.name for variant in environment.variants)))
     keys = (capture_key(workload, shape, adapter, name, filed.target, filed.environment, filed.patch) for name in names)
-    return [Stored(*found) for key in keys if (found := space.store.latest(CaptureRecord, key))]
+    store, elsewhere = space.store, space.store.imported()
+    own_first = (store.latest(CaptureRecord, key, but=elsewhere) or store.latest(CaptureRecord, key) for key in keys)
+    return [Stored(*found) for found in own_first if found]
 
 
 def _routine(variant: Variant) -> bool:

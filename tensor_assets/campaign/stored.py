@@ -31,14 +31,12 @@ class Stored(NamedTuple, Generic[R]):
 
 
 def reuse(store: EvidenceStore, kind: type[R], key: Key) -> Stored[R] | None:
-    """The latest record of ``key`` if its outcome is settled and it was made here, else None: then it is made again.
+    """The latest record of ``key`` that was made here, if its outcome is settled, else None: then it is made again.
 
     A summary of other records is what it is wherever it was made.
     """
-    found = store.latest(kind, key)
+    found = store.latest(kind, key, but=() if kind is BenchmarkRecord else store.imported())
     if found is None or found[1].outcome.status not in SETTLED:
-        return None
-    if kind is not BenchmarkRecord and found[0] in store.imported():
         return None
     if kind is not FixtureRecord and not is_whole(store, found[1]):  # fixtures' arrays come out alike on every host
         return None

@@ -21,7 +21,7 @@ from __future__ import annotations
 import io
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 
@@ -149,12 +149,15 @@ class EvidenceStore:
         return self._entry(record_id) is not None
 
     @overload
-    def latest(self, record_type: type[R], key: Key) -> tuple[str, R] | None: ...
+    def latest(self, record_type: type[R], key: Key, but: Container[str] = ...) -> tuple[str, R] | None: ...
     @overload
-    def latest(self, record_type: str, key: Key) -> tuple[str, Record] | None: ...
-    def latest(self, record_type: str | type[Any], key: Key) -> tuple[str, Record] | None:
-        """The newest record under exactly this key, with its id. A damaged one raises; an older never stands in."""
-        entries = list(self._filed(kind_of(record_type), digest(key)))
+    def latest(self, record_type: str, key: Key, but: Container[str] = ...) -> tuple[str, Record] | None: ...
+    def latest(self, record_type: str | type[Any], key: Key, but: Container[str] = ()) -> tuple[str, Record] | None:
+        """The newest record under exactly this key, with its id. A damaged one raises; an older never stands in.
+
+        ``but``: ids of records that are passed over.
+        """
+        entries = [entry for entry in self._filed(kind_of(record_type), digest(key)) if entry.id not in but]
         return self._newest(entries) if entries else None
 
     @overload

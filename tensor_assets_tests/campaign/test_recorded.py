@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from tensor_assets.campaign import publish
+from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import capture_cell, captures_of
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.recorded import import_recorded
-from tensor_assets.campaign.session import admitted_captures
+from tensor_assets.campaign.session import admitted_captures, time_workload
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.selection import Filters
@@ -64,6 +65,25 @@ def test_a_newer_environment_that_came_in_a_bundle_hides_none_of_this_hosts_capt
     export_bundle(there, tmp_path / "a.bundle")
     import_bundle(space.store, tmp_path / "a.bundle")
     assert own.id in {capture.id for capture in captures_of(space, "gemm", "cpu", "matrix_inspect")}
+
+
+def test_times_that_came_in_a_bundle_are_not_this_hosts_and_stay_those_captures_own(space: Workspace, tmp_path):
+    options = Options(shape="matrix_inspect", processes=1)
+    captured_here = capture_cell(space, "gemm", "toy", options)
+    timed_here = time_workload(space, "gemm", options)
+    there = Workspace(msgspec.structs.replace(space.settings, store=str(tmp_path / "there")))
+    for each in (capture_cell(there, "gemm", "toy", options), [time_workload(there, "gemm", options)]):
+        assert {stored.record.outcome.status for stored in each} == {"ok"}
+    theirs = benchmark_cell(there, "gemm", "toy", options)
+    export_bundle(there.store, tmp_path / "a.bundle")
+    import_bundle(space.store, tmp_path / "a.bundle")
+    # The bundle's records are newer under the same keys, and none of ours.
+    assert [capture.id for capture in capture_cell(space, "gemm", "toy", options)] == [c.id for c in captured_here]
+    assert time_workload(space, "gemm", options).id == timed_here.id
+    assert {b.record.session for b in benchmark_cell(space, "gemm", "toy", options)} == {timed_here.id}
+    another = Workspace(msgspec.structs.replace(space.settings, store=str(tmp_path / "another")))
+    import_bundle(another.store, tmp_path / "a.bundle")
+    assert [b.id for b in benchmark_cell(another, "gemm", "toy", options)] == [b.id for b in theirs]
 
 
 @pytest.mark.parametrize("public", [True, False])
