@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import click
@@ -14,6 +15,7 @@ from tensor_assets.commands.report import chosen_workloads
 from tensor_assets.commands.request import PROCESSES
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import DeviceRefused, SettingsError
+from tensor_assets.evidence.files import unwritable
 from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.transfer import export_bundle
 from tensor_assets.progress import listening
@@ -58,6 +60,7 @@ def campaign(
     space = Workspace()
     target = resolved_target(target)
     _require_device(device, target)
+    _require_place(bundle)
     request = Request(
         workloads=chosen_workloads(space, workloads, suites),
         compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),
@@ -82,6 +85,13 @@ def _require_device(wanted: str, target: str) -> None:
     found = current_allocation(target)
     if wanted.casefold() not in found.device.casefold():
         raise DeviceRefused(f"asked for {wanted}; this host has {found.device}")
+
+
+def _require_place(bundle: Path | None) -> None:
+    """Told before the hours of work, not after."""
+    if bundle is not None:
+        with unwritable(f"bundle {bundle}", "name another place"), tempfile.TemporaryFile(dir=bundle.parent):
+            pass
 
 
 def _pair(space: Workspace, effort: str) -> tuple[str, str]:

@@ -42,6 +42,12 @@ def test_a_manifest_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch) 
         run("workload", "from", "good_layer:layer", *inputs, "--out", str(tmp_path / "nowhere" / "x.json"))
 
 
+def test_a_bundle_that_cannot_be_written_is_told_before_the_campaign(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tensor_assets.commands.campaign.run_campaign", lambda *_: pytest.fail("hours of work"))
+    with pytest.raises(StoreUnwritable, match="bundle .*: cannot be written .*name another place"):
+        run("campaign", "--target", "cpu", "--bundle", str(tmp_path / "nowhere" / "x.bundle"))
+
+
 @pytest.mark.parametrize("effort", ["gemm", "gemm:", ":tvm"])
 def test_a_search_effort_of_another_form_is_told(effort: str) -> None:
     with pytest.raises(SettingsError, match=r"is not of the form WORKLOAD:COMPILER|is not defined"):
