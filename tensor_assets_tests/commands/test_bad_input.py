@@ -44,7 +44,7 @@ def test_a_manifest_that_cannot_be_written_is_told(tmp_path: Path, monkeypatch) 
 
 def test_a_bundle_that_cannot_be_written_is_told_before_the_campaign(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("tensor_assets.commands.campaign.run_campaign", lambda *_: pytest.fail("hours of work"))
-    with pytest.raises(StoreUnwritable, match="bundle .*: cannot be written .*name another place"):
+    with pytest.raises(StoreUnwritable, match=r"bundle .*: cannot be written .*name another place"):
         run("campaign", "--target", "cpu", "--bundle", str(tmp_path / "nowhere" / "x.bundle"))
 
 
