@@ -15,7 +15,7 @@ import psutil
 
 from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import GATE, capture_cell
-from tensor_assets.campaign.effort import effort_of
+from tensor_assets.campaign.effort import effort_of, searched
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.fixtures import fixture_record
 from tensor_assets.campaign.options import Options
@@ -65,6 +65,8 @@ class _Campaign:
         allocation = current_allocation(target)
         with self._phase("preflight", idle=True):
             found = self._preflight()
+            for _, compiler in self._request.efforts:  # before the work, not after it
+                searched(self._space, compiler, target)
         with self._phase("fixtures", idle=True):
             self._fixtures()
         with self._phase("gate", idle=True):

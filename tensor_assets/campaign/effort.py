@@ -17,6 +17,7 @@ from tensor_assets.records import EffortRecord, Key
 from tensor_assets.sessions.effort import DEADLINE, compare_effort
 from tensor_assets.sessions.method import method_for
 from tensor_assets.sessions.participants import Contender
+from tensor_assets.workers.environments import Environment
 
 # The experiment report's three levels, where a compiler offers them.
 LEVELS = ("default", "tuned", "expanded")
@@ -29,14 +30,10 @@ def effort_of(
 
     ``deadline`` is seconds for one search; what it ends is kept as censored, with what it had tried.
     """
-    ready, fixtures = (
-        environment_record(space, compiler, options.target),
-        fixture_record(space, workload, options.shape),
-    )
-    levels = _levels(ready.stored.record.variants, options.target)
-    if ready.environment is None or len(levels) < 2:
-        raise SettingsError(f"{compiler} offers no search on {options.target} (levels: {', '.join(levels) or 'none'})")
-    start = starter(space, space.adapter(compiler), ready.environment, None)
+    environment, levels = searched(space, compiler, options.target)
+    parent = environment_record(space, compiler, options.target).stored.id
+    fixtures = fixture_record(space, workload, options.shape)
+    start = starter(space, space.adapter(compiler), environment, None)
     filed, method = fixtures.record.key, method_for(options.target)
     record = compare_effort(
         fixtures.record.program,
@@ -50,14 +47,26 @@ def effort_of(
             shape=filed.shape,
             compiler=compiler,
             target=options.target,
-            environment=ready.environment.hash,
+            environment=environment.hash,
             method=method.hash,
         ),
-        parents=(fixtures.id, ready.stored.id),
+        parents=(fixtures.id, parent),
         keeper=space.store,
         granted=space.lease,
     )
     return file(space.store, record)
+
+
+def searched(space: Workspace, compiler: str, target: str) -> tuple[Environment, list[str]]:
+    """The compiler's environment, and which levels it offers for ``target``. Raises SettingsError where there is no
+    environment, or nothing to compare."""
+    ready = environment_record(space, compiler, target)
+    if ready.environment is None:
+        raise SettingsError(f"{compiler} cannot search on {target}: {ready.stored.record.outcome.reason}")
+    levels = _levels(ready.stored.record.variants, target)
+    if len(levels) < 2:
+        raise SettingsError(f"{compiler} offers no search on {target} (levels: {', '.join(levels) or 'none'})")
+    return ready.environment, levels
 
 
 def _levels(variants: Sequence[Variant], target: str) -> list[str]:

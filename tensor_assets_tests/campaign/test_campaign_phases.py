@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tensor_assets.campaign import campaign
-from tensor_assets.campaign.campaign import Request, _Campaign
+from tensor_assets.campaign.campaign import Request, _Campaign, run_campaign
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.stored import Stored
 from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.errors import SettingsError
 from tensor_assets.records import Allocation, Key, Outcome, Provenance, SessionRecord
 
 SPENT = {"compile": 100.0, "search": 7.0, "wait": 40.0, "timing": 20.0, "recheck": 3.0, "teardown": 1.0}
@@ -21,6 +22,14 @@ SESSION = SessionRecord(
     processes=(),
     blocks=(),
 )
+
+
+def test_a_search_that_a_compiler_does_not_offer_is_told_before_the_work(space, monkeypatch) -> None:
+    monkeypatch.setattr(campaign, "fixture_record", lambda *_: pytest.fail("hours of work"))
+    options = Options(target="cpu", shape="matrix_inspect")
+    request = Request(workloads=("gemm",), compilers=("toy",), options=options, efforts=(("gemm", "toy"),))
+    with pytest.raises(SettingsError, match=r"toy offers no search on cpu \(levels: default\)"):
+        run_campaign(space, request)
 
 
 @pytest.mark.parametrize(
