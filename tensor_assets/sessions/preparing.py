@@ -22,6 +22,7 @@ from tensor_assets.workers.failure import WorkerFailed
 
 # A compiler at work was seen to need up to 3.5 GiB (MAX from cold); what is more is left to the others on this host.
 COMPILE_BYTES = 4 << 30
+CONTAINER = Path("/sys/fs/cgroup")
 # Left free when another process is about to join: below this the kernel starts to kill.
 RESERVE_BYTES = 1 << 30
 
@@ -78,11 +79,19 @@ def at_once() -> int:
 def free_bytes() -> int:
     """Memory that a new process can have: what the host has left, or its container if that is less."""
     available = int(psutil.virtual_memory().available)
-    group = Path("/sys/fs/cgroup")
     with suppress(OSError, ValueError):  # no limit ("max"), or no such interface
-        limit, used = ((group / f"memory.{name}").read_text() for name in ("max", "current"))
-        return min(available, int(limit) - int(used))
+        limit, used = (int((CONTAINER / f"memory.{name}").read_text()) for name in ("max", "current"))
+        return min(available, limit - used + _cached_bytes())
     return available
+
+
+def _cached_bytes() -> int:
+    """Of what the container uses, the files that the kernel keeps only as long as nobody needs the room."""
+    for line in (CONTAINER / "memory.stat").read_text().splitlines():
+        name, _, size = line.partition(" ")
+        if name == "inactive_file":
+            return int(size)
+    return 0
 
 
 def _prepare(one: Participant, start: Start, stack: ExitStack, abandoned: Event) -> None:

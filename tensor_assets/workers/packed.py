@@ -23,7 +23,8 @@ from tensor_assets.workers.adapters import KIT, AdapterFolder
 _FREEZE = (
     "import importlib.metadata as m, json\n"
     "found = reversed(list(m.distributions()))\n"
-    "print(json.dumps({d.metadata['Name'].lower().replace('_', '-'): d.version for d in found}))"
+    "named = ((d.metadata['Name'], d.version) for d in found)\n"
+    "print(json.dumps({n.lower().replace('_', '-'): v for n, v in named if n and v}))"  # a broken one has neither
 )
 
 

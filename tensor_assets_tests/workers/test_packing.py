@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from tensor_assets.workers import packing
 from tensor_assets.workers.adapters import discover
 from tensor_assets.workers.environments import build_environment
 from tensor_assets.workers.installer import base_python
+from tensor_assets.workers.packed import packed_freeze
 from tensor_assets.workers.packing import Host, pack
 
 HERE = ".".join(map(str, sys.version_info[:2]))
@@ -135,3 +137,15 @@ def test_a_campaign_runs_from_the_folder_alone_and_its_bundle_comes_home(tmp_pat
 
 def _may_unshare() -> bool:
     return subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
+
+
+def test_a_broken_distribution_beside_the_others_is_passed_over(tmp_path: Path) -> None:
+    for name, text in (
+        ("empty", None),
+        ("broken", ""),
+        ("fine", "Metadata-Version: 2.1\nName: Fine_One\nVersion: 3\n"),
+    ):
+        (tmp_path / f"{name}-1.dist-info").mkdir()
+        if text is not None:
+            (tmp_path / f"{name}-1.dist-info" / "METADATA").write_text(text)
+    assert packed_freeze(str(tmp_path))["fine-one"] == "3"
