@@ -83,9 +83,8 @@ class HostRunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
         """Interrupt the run; what of it is left after a grace is killed."""
         run = self._instance.get_run_by_id(run_id)
         process = _process(run) if run is not None and not run.is_finished else None
-        if run is None or process is None or not process.interrupt():
+        if run is None or process is None or not cancelled(self._instance, run, process):
             return False
-        self._instance.report_run_canceling(run)
         threading.Thread(target=_kill_late, args=(process,), name=f"end of {run_id}", daemon=True).start()
         return True
 
@@ -181,6 +180,15 @@ def _started(request: str, why: str) -> Birth:
     )
     threading.Thread(target=process.wait, name=f"reaper of {process.pid}", daemon=True).start()
     return Birth(pid=process.pid, started=psutil.Process(process.pid).create_time(), error=why)
+
+
+def cancelled(instance: DagsterInstance, run: DagsterRun, process: ProcessNote) -> bool:
+    """Have the run end itself as cancelled; False if its process is not there to be interrupted."""
+    if not process.here or not process.alive:
+        return False
+    # Before it is interrupted: a run that finds nobody has asked for its end calls it a failure, and may be repeated.
+    instance.report_run_canceling(run)
+    return process.interrupt()
 
 
 def _nursery() -> subprocess.Popen[bytes]:

@@ -13,6 +13,7 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
 from tensor_assets.launchers import tags
 from tensor_assets.launchers.grants import Grant, grant
+from tensor_assets.launchers.host import cancelled
 from tensor_assets.launchers.nested import DAGSTERS_OWN, THIS_HOST, is_this_host, nested_launcher, registered, schema
 from tensor_assets.launchers.policy import DevicePolicy
 from tensor_assets.launchers.processes import ProcessNote
@@ -127,7 +128,7 @@ class H100RunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
         if self.nested(self.route(run)).terminate(run_id):
             return True
         process = self._process(run)
-        return process is not None and process.interrupt()
+        return process is not None and cancelled(self._instance, run, process)
 
     @property
     def supports_check_run_worker_health(self) -> bool:

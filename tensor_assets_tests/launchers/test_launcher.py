@@ -15,6 +15,7 @@ from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
 
 from tensor_assets.errors import DeviceRefused, LauncherMisconfigured
 from tensor_assets.launchers import H100RunLauncher, HostRunLauncher, tags
+from tensor_assets.launchers import host as host_launcher
 from tensor_assets.launchers.landing import landed
 from tensor_assets.launchers.processes import ProcessNote
 from tensor_assets.sessions.gpu_lease import GpuLease
@@ -166,6 +167,19 @@ def test_termination_is_the_nested_launchers_or_else_the_processs(instance_with)
         assert child.wait(60) in (-signal.SIGINT, 1)
     assert not instance.run_launcher.terminate("mine")
     assert not instance.run_launcher.terminate("no such run")
+
+
+@pytest.mark.parametrize("gpu", [None, OBEDIENT], ids=["this host's", "one that knows nothing of the run"])
+def test_a_run_is_cancelled_before_it_is_interrupted(instance_with, monkeypatch, gpu):
+    """It asks, once interrupted, whether anybody wanted that; if nobody did, it has failed, and might be repeated."""
+    instance = instance_with(**({"gpu": gpu} if gpu else {}))
+    note = ProcessNote.mine()
+    started(instance, capture="cuda", run_tags={tags.ROUTE: tags.GPU, tags.RUN: "mine", tags.PROCESS: str(note)})
+    seen = []
+    monkeypatch.setattr(ProcessNote, "interrupt", lambda _: seen.append(instance.get_run_by_id("mine").status) or True)
+    monkeypatch.setattr(host_launcher, "GRACE_SECONDS", float("inf"))  # or it would end these tests
+    assert instance.run_launcher.terminate("mine")
+    assert seen == [dg.DagsterRunStatus.CANCELING]
 
 
 @pytest.mark.parametrize(
