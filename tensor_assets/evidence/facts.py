@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from tensor_assets.contract.arrays import hash_arrays, load_arrays
 from tensor_assets.errors import ArraysRefused, EvidenceDamaged, EvidenceMissing
@@ -163,13 +163,3 @@ def _device(target: str, device: str, simulated: bool) -> Iterator[str]:
 
 def _close(a: float, b: float) -> bool:
     return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
-
-
-def devices_of(records: Iterable[Record]) -> dict[str, str]:
-    """Every allocation the records ran under: id → device and UUID."""
-    found = {}
-    for record in records:
-        allocation = getattr(record, "allocation", None)
-        if allocation is not None:
-            found[allocation.id] = f"{allocation.device} {allocation.device_uuid}".strip()
-    return found

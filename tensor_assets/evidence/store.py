@@ -26,17 +26,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeVar, overload
 
 import msgspec
-from upath import UPath
 
-from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
+from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused
 from tensor_assets.evidence import media, notes, objects
-from tensor_assets.evidence.address import without_credentials
-from tensor_assets.evidence.files import Files, LocalFiles, Staged, unwritable
+from tensor_assets.evidence.files import Staged, unwritable
 from tensor_assets.evidence.identity import Identity, identity_of
 from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
+from tensor_assets.evidence.opening import open_files
 from tensor_assets.evidence.redaction import redact_bytes, redact_record
 from tensor_assets.evidence.references import evidence_of, parents_of
-from tensor_assets.evidence.remote import RemoteFiles
 from tensor_assets.evidence.schema import decode
 from tensor_assets.records import Evidence, Key, Record
 
@@ -65,7 +63,7 @@ class EvidenceStore:
 
     def __init__(self, url: str | Path, identity: Identity | None = None) -> None:
         """``identity``: words that nothing public may hold; by default those of this host and account."""
-        self.files = _files(url)
+        self.files = open_files(url)
         self.identity = identity or identity_of()
         self._begun = False
         self._imported: dict[str, frozenset[str]] = {}  # by the note's path: notes never change
@@ -393,18 +391,3 @@ def _called(evidence: Evidence | str) -> str:
     if isinstance(evidence, str):
         return f"sha256:{evidence[:12]}…"
     return one_line(f"sha256:{evidence.sha256[:12]}… ({evidence.name})")
-
-
-def _files(url: str | Path) -> Files:
-    """Raises SettingsError for a URL of a kind that cannot be opened here, and for a path that is no folder's."""
-    given = one_line(without_credentials(str(url)))
-    try:
-        path = UPath(url)
-        if path.protocol not in ("", "file", "local"):
-            return RemoteFiles(path, str(url))
-    except (ImportError, ValueError) as error:
-        raise SettingsError(f"store {given}: {error}; name a folder or another fsspec URL") from None
-    folder = Path(path.path).absolute()
-    if folder.exists() and not folder.is_dir():
-        raise SettingsError(f"store {one_line(str(folder))} is a file; name a folder or an fsspec URL")
-    return LocalFiles(folder)
