@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import msgspec
-import psutil
 
 from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import GATE, capture_cell
@@ -28,7 +27,7 @@ from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord
 from tensor_assets.sessions.allocation import current_allocation
 from tensor_assets.sessions.effort import DEADLINE
 from tensor_assets.sessions.preparing import at_once
-from tensor_assets.workers.process import TOKEN
+from tensor_assets.workers.process import left_behind
 
 # Seconds: below this nobody held the host before a session.
 NOTICED = 0.1
@@ -171,16 +170,8 @@ class _Campaign:
 
 
 def teardown() -> dict[str, str]:
-    """What a campaign left behind on this host: nothing, if all is well."""
-    left = [process for process in psutil.process_iter() if TOKEN in _environ(process)]
-    return {"workers still running": str(len(left))}
-
-
-def _environ(process: psutil.Process) -> dict[str, str]:
-    try:
-        return dict(process.environ())
-    except (psutil.Error, OSError):
-        return {}
+    """What a campaign left behind on this host: nothing, if all is well. Others' workers are none of it."""
+    return {"workers still running": str(len(left_behind()))}
 
 
 def _title(key: Key) -> str:

@@ -55,6 +55,7 @@ _ANSWERS: dict[type[Request], type[Reply]] = {
     Hello: Greeting, Compile: Compiled, Run: Ran, GetStages: Stages, GetPlan: PlanReply, Time: Timed, Trace: Traced,
     Shutdown: Bye,
 }  # fmt: skip
+_started: set[str] = set()  # tokens of this process's workers
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Reply)
 
@@ -83,6 +84,7 @@ class Worker:
         self.pid = 0  # of the worker itself: its main thread is the one that times
         self._command, self._cwd = tuple(command), cwd
         self._token = uuid.uuid4().hex
+        _started.add(self._token)
         self._variables = {**variables, TOKEN: self._token}
         self._lifetime = lifetime if lifetime is not None else float("inf")
         self._expires = time.monotonic() + self._lifetime
@@ -218,12 +220,17 @@ def kill_all(token: str) -> None:
             process.kill()
 
 
-def processes_of(token: str) -> list[psutil.Process]:
-    """Every process whose environment carries ``token``."""
+def left_behind() -> list[psutil.Process]:
+    """Every process that a worker of this process started, and that has outlived it."""
+    return processes_of(*_started)
+
+
+def processes_of(*tokens: str) -> list[psutil.Process]:
+    """Every process whose environment carries one of ``tokens``."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(TOKEN) == token:
+            if process.environ().get(TOKEN) in tokens:
                 found.append(process)
     return found
 

@@ -19,7 +19,7 @@ from tensor_assets.progress import listening
 from tensor_assets.workers import process
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets.workers.log import HEAD_BYTES, TAIL_BYTES
-from tensor_assets.workers.process import TOKEN, processes_of
+from tensor_assets.workers.process import TOKEN, left_behind, processes_of
 from tensor_assets_tests.workers.programs import inputs, projection
 
 
@@ -256,6 +256,16 @@ def test_a_killed_supervisor_leaves_no_worker_either(start, compile_request):
             worker.ask(compile_request("leave_children_and_hang"), deadline=2)
     assert failed.value.outcome.status in ("crashed", "censored")
     assert processes_of(worker._token) == []
+
+
+def test_what_is_left_behind_is_ours_and_nobody_elses(start):
+    with start() as worker:
+        worker.ask(Hello())
+        assert worker.pid in {process.pid for process in left_behind()}
+        with subprocess.Popen(["sleep", "60"], env={TOKEN: "another campaign's"}) as other:
+            assert other.pid not in {process.pid for process in left_behind()}
+            other.kill()
+    assert left_behind() == []
 
 
 def test_a_worker_sees_only_the_allow_listed_environment(start, monkeypatch, folder):
