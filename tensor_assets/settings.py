@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tensor_assets.errors import StoreUnwritable
+from tensor_assets.home import home
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,12 +45,12 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
     """Settings from ``TENSOR_ASSETS_{STORE,CACHE,WORKLOADS,CLAIMS,ADAPTERS,SITE,RECORDED,TARGET,PACKED,
     ALERT_COMMAND,SITE_URL}``.
 
-    Defaults lie in the checkout, and in the user's cache folder.
+    Defaults lie in the checkout, and in the user's cache folder (of an id without a home: the system's temporary one).
 
     ``TENSOR_ASSETS_WORKLOADS`` adds folders (separated as in PATH) to ``fixtures/workloads``, and
     ``TENSOR_ASSETS_CLAIMS`` to ``fixtures/claims``.
     """
-    user_cache = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    user_cache = Path(environ.get("XDG_CACHE_HOME") or _cache_of_user())
 
     def added(variable: str) -> list[Path]:
         return [Path(part) for part in environ.get(variable, "").split(os.pathsep) if part]
@@ -68,6 +69,11 @@ def load_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         site_url=environ.get("TENSOR_ASSETS_SITE_URL", "").rstrip("/"),
         packed=Path(environ["TENSOR_ASSETS_PACKED"]).resolve() if environ.get("TENSOR_ASSETS_PACKED") else None,
     )
+
+
+def _cache_of_user() -> Path:
+    own = home()
+    return own / ".cache" if own else Path(tempfile.gettempdir()) / f"cache-{os.getuid()}"
 
 
 def require_writable(settings: Settings) -> None:

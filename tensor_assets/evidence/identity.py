@@ -7,9 +7,10 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
+
+from tensor_assets.home import home
 
 # Accounts that every image has say nothing about anybody.
 _GENERIC = frozenset(
@@ -36,7 +37,7 @@ def identity_of(environ: Mapping[str, str] = os.environ) -> Identity:
     """
     users = {environ.get("USER", ""), environ.get("LOGNAME", ""), environ.get("SUDO_USER", ""), _account()}
     hosts = {environ.get("HOSTNAME", ""), socket.gethostname(), socket.gethostname().partition(".")[0]}
-    homes = {environ.get("HOME", ""), str(Path.home())}
+    homes = {environ.get("HOME", ""), str(home() or "")}
     secrets = {value for name, value in environ.items() if _SECRET_NAME.search(name) and _is_secret(value)}
     return Identity(
         users=_longest_first(name for name in users if len(name) >= 5 and name not in _GENERIC),

@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from tensor_assets.home import home
+
 # uv was told itself which index it has: then pip's settings do not count. Further indexes and folders of files are no
 # reason; they are looked into beside it.
 _OWN = {"UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_NO_INDEX"}
@@ -31,8 +33,8 @@ def _from_files(environ: Mapping[str, str]) -> str:
     named = environ.get("PIP_CONFIG_FILE", "")
     if named == os.devnull:
         return ""
-    home = Path(environ.get("HOME") or Path.home())
-    files = [Path("/etc/pip.conf"), home / ".pip" / "pip.conf", _config_folders(environ)[1] / "pip" / "pip.conf"]
+    own = _home(environ)
+    files = [Path("/etc/pip.conf"), own / ".pip" / "pip.conf", _config_folders(environ)[1] / "pip" / "pip.conf"]
     url = ""
     for file in [*files, Path(named)] if named else files:
         parser = configparser.RawConfigParser()
@@ -44,6 +46,10 @@ def _from_files(environ: Mapping[str, str]) -> str:
     return url.strip()
 
 
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or home() or "/nonexistent")
+
+
 def _config_folders(environ: Mapping[str, str]) -> tuple[Path, Path]:
-    home = Path(environ.get("HOME") or Path.home())
-    return Path("/etc"), Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    own = _home(environ)
+    return Path("/etc"), Path(environ.get("XDG_CONFIG_HOME") or own / ".config")
