@@ -111,3 +111,13 @@ def test_a_repeated_run_begins_at_the_other_end(instance):
     assert run(instance, work, RANGE).success
     assert run(instance, work, {**RANGE, tags.PARENT: "the-first", tags.ROOT: "the-first"}).success
     assert begun == [*KEYS, *reversed(KEYS)]
+
+
+def test_captures_and_benchmarks_share_no_run_of_many_cells():
+    """Its first step would report its cells one by one and leave nothing for a second one to depend on."""
+    from tensor_assets.definitions import defs
+
+    graph = defs.resolve_asset_graph()
+    policies = {name: graph.get(dg.AssetKey(name)).backfill_policy for name in ("selected_plan", "benchmark")}
+    assert all(policy.max_partitions_per_run > 1 for policy in policies.values())
+    assert policies["selected_plan"] != policies["benchmark"]
