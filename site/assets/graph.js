@@ -6,8 +6,6 @@
   // More nodes than this are shown around the selected one only: layout stays under a second and a reader sees something.
   const WHOLE = 250;
   const NEAR = 80;
-  // Shapes on edges help while they can be read.
-  const LABELLED = 60;
   const data = {};
   window.tensorAssetsGraph = (name, graph) => { data[name] = graph; };
 
@@ -31,6 +29,10 @@
         this.outof.get(source).push(target);
       }
       this.svg = root.querySelector("svg");
+      this.svg.removeAttribute("viewBox"); // of the drawing that stands here until now
+      for (const side of ["width", "height"]) this.svg.removeAttribute(side);
+      this.svg.setAttribute("role", "application");
+      this.svg.setAttribute("aria-label", this.svg.getAttribute("aria-label") + "; arrow keys follow edges, slash searches");
       this.stage = (root.dataset.scope || "") + graph.stage; // of the lines on this page
       const arrow = `arrow-${this.stage}`;
       this.said = root.querySelector(".graph__said");
@@ -70,37 +72,22 @@
     }
 
     layout(ids) {
-      const shown = new Set(ids);
-      const plan = new window.dagre.graphlib.Graph({ multigraph: true });
-      plan.setGraph({ rankdir: "LR", nodesep: 16, ranksep: ids.length <= LABELLED ? 26 : 48, marginx: 12, marginy: 12 });
-      plan.setDefaultEdgeLabel(() => ({}));
-      for (const id of ids) {
-        const node = this.nodes.get(id);
-        plan.setNode(id, { width: Math.max(node.op.length * 8, node.id.length * 6.4, 40) + 22, height: 40 });
-      }
-      let count = 0;
-      for (const [source, target] of this.graph.edges) {
-        if (!shown.has(source) || !shown.has(target)) continue;
-        const shape = ids.length <= LABELLED ? this.nodes.get(source).shape : "";
-        plan.setEdge(source, target, shape ? { width: shape.length * 6 + 8, height: 12, labelpos: "c" } : {}, "e" + count++);
-      }
-      window.dagre.layout(plan);
-      this.plan = plan;
+      const plan = window.tensorAssetsLayout(ids.map((id) => this.nodes.get(id)), this.graph.edges);
+      this.plan = { ...plan, places: new Map(plan.places) };
       this.draw(ids);
     }
 
     draw(ids) {
       const edges = make("g", { class: "edges" });
-      for (const edge of this.plan.edges()) {
-        const { points, x, y, width } = this.plan.edge(edge);
-        edges.append(make("path", { d: curve(points), "marker-end": this.arrow }));
-        if (width) edges.append(make("text", { x, y: y - 4 }, this.nodes.get(edge.v).shape));
+      for (const { path, label, x, y } of this.plan.edges) {
+        edges.append(make("path", { d: path, "marker-end": this.arrow }));
+        if (label) edges.append(make("text", { x, y }, label));
       }
       const nodes = make("g", { class: "nodes" });
       this.drawn = new Map();
       for (const id of ids) {
         const node = this.nodes.get(id);
-        const place = this.plan.node(id);
+        const place = this.plan.places.get(id);
         const hue = node.ops.length ? this.graph.hues[node.ops[0]] : undefined;
         const cut = this.partial && this.into.get(id).concat(this.outof.get(id)).some((near) => !ids.includes(near));
         const group = make("g", {
@@ -116,18 +103,17 @@
         nodes.append(group);
       }
       this.scene.replaceChildren(edges, nodes);
-      this.size = this.plan.graph();
     }
 
     fit() {
       const wide = this.svg.getBoundingClientRect().width;
-      const tall = this.size.height * Math.min(1.15, Math.max(0.75, wide / this.size.width)) + 24;
+      const tall = this.plan.height * Math.min(1.15, Math.max(0.75, wide / this.plan.width)) + 24;
       this.svg.style.height = `${Math.min(480, Math.max(150, tall))}px`;
       const box = this.svg.getBoundingClientRect();
-      const scale = Math.min(1.15, box.width / this.size.width, box.height / this.size.height);
-      this.view = { scale, x: (box.width - this.size.width * scale) / 2, y: (box.height - this.size.height * scale) / 2 };
+      const scale = Math.min(1.15, box.width / this.plan.width, box.height / this.plan.height);
+      this.view = { scale, x: (box.width - this.plan.width * scale) / 2, y: (box.height - this.plan.height * scale) / 2 };
       // A graph too wide to read whole starts at its left, at a size that can be read.
-      if (scale < 0.55) this.view = { scale: 0.75, x: 8, y: (box.height - this.size.height * 0.75) / 2 };
+      if (scale < 0.55) this.view = { scale: 0.75, x: 8, y: (box.height - this.plan.height * 0.75) / 2 };
       this.move();
     }
 
@@ -166,7 +152,7 @@
     }
 
     reveal(id) {
-      const place = this.plan.node(id);
+      const place = this.plan.places.get(id);
       const box = this.svg.getBoundingClientRect();
       const x = place.x * this.view.scale + this.view.x;
       const y = place.y * this.view.scale + this.view.y;
@@ -197,8 +183,8 @@
         return;
       }
       // Up and down: the nearest node of the same column.
-      const here = this.plan.node(this.selected);
-      const column = [...this.drawn.keys()].map((id) => ({ id, ...this.plan.node(id) }))
+      const here = this.plan.places.get(this.selected);
+      const column = [...this.drawn.keys()].map((id) => ({ id, ...this.plan.places.get(id) }))
         .filter((node) => Math.abs(node.x - here.x) < node.width && (key === "ArrowDown" ? node.y > here.y : node.y < here.y))
         .sort((a, b) => Math.abs(a.y - here.y) - Math.abs(b.y - here.y));
       if (column.length) this.select(column[0].id);
@@ -263,16 +249,6 @@
         });
       });
     }
-  }
-
-  function curve(points) {
-    let path = `M${points[0].x} ${points[0].y}`;
-    for (let index = 1; index < points.length; index++) {
-      const [from, to] = [points[index - 1], points[index]];
-      const middle = (from.x + to.x) / 2;
-      path += `C${middle} ${from.y} ${middle} ${to.y} ${to.x} ${to.y}`;
-    }
-    return path;
   }
 
   window.tensorAssetsExplore = (root) => new Explorer(root, data[root.dataset.graph]);

@@ -166,7 +166,7 @@
       const seen = new IntersectionObserver(async ([entry]) => {
         if (!entry.isIntersecting) return;
         seen.disconnect();
-        await Promise.all([load(base + "/assets/dagre.js"), load(base + "/assets/graph.js")]);
+        await Promise.all(["dagre", "layout", "graph"].map((name) => load(`${base}/assets/${name}.js`)));
         await load(base + "/graphs/" + graph + ".js");
         root.hidden = false;
         window.tensorAssetsExplore(root);

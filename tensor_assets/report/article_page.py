@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from tensor_worker.artifacts import SemanticGraph
 
 from tensor_assets.errors import SiteBroken
 from tensor_assets.report.article import Article
 from tensor_assets.report.egraphs import STAGE, write_egraph
 from tensor_assets.report.excerpts import Excerpts
 from tensor_assets.report.figures import root_of_site
-from tensor_assets.report.graphs import program_graph, write_graph
+from tensor_assets.report.graphs import GraphView, program_graph, write_graph
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.midpoint import midpoint
 from tensor_assets.report.reading import Configuration
@@ -74,7 +75,7 @@ class ArticlePage:
         if record is None:
             return self._shown("absent", what=f"fixtures of {workload}")
         program = record.program
-        graph = write_graph(program_graph(program), f"program/{workload}.html", self._writer.out, op_hues(program))
+        graph = self._graph(program_graph(program), f"program/{workload}.html", op_hues(program))
         pane = program_pane(program)
         return self._shown("program", workload=workload, pane=pane, graph=graph, fixtures_id=fixtures_id)
 
@@ -86,12 +87,15 @@ class ArticlePage:
             return self._shown("absent", what=f"graph of {key.compiler}")
         hues = op_hues(self._writer.snapshot.program(key.workload, key.shape))
         place = self._article.page(configuration)
-        graph = write_graph(capture.graph, place, self._writer.out, hues)
+        graph = self._graph(capture.graph, place, hues)
         pane = stage_pane(configuration, capture.graph.stage, self._writer.store, self._writer.highlighter)
         self._writer.files.add(next(f.text for s, f in configuration.stage_files() if s.name == capture.graph.stage))
         face = self._article.face(key.compiler)
         scope = f"{slug(key.compiler)}-{slug(key.variant)}-"
         return self._shown("explorer", c=configuration, graph=graph, pane=pane, face=face, scope=scope, place=place)
+
+    def _graph(self, graph: SemanticGraph, page: str, hues: dict[str, int]) -> GraphView:
+        return write_graph(graph, page, self._writer.out, hues, self._writer.drawings)
 
     def _excerpt(self, configuration: Configuration, stage: str, deciding: dict[str, str], around: int = 0) -> Markup:
         cut = self._excerpts.cut(configuration, stage, deciding, around)

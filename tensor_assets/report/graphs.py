@@ -11,6 +11,7 @@ import msgspec
 from tensor_worker.artifacts import Edge, Node, Role, SemanticGraph
 from tensor_worker.program import Op, Program
 
+from tensor_assets.report.drawings import Drawing, Drawings
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.quantities import extents
 
@@ -24,30 +25,17 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     edges: int
     incomplete: str
     rows: tuple[dict[str, Any], ...]
+    drawing: Drawing | None = None  # None where the graph is too large for one
 
 
-def write_graph(graph: SemanticGraph, page: str, folder: Path, hues: dict[str, int]) -> GraphView:
-    """Write ``graph`` under ``folder/graphs`` and return what ``page`` needs of it."""
+def write_graph(
+    graph: SemanticGraph, page: str, folder: Path, hues: dict[str, int], drawings: Drawings | None = None
+) -> GraphView:
+    """Write ``graph`` under ``folder/graphs`` and return what ``page`` needs of it, drawn if ``drawings`` are given."""
     name = slug(page.removesuffix(".html"))
     stage = slug(graph.stage)
-    data = {
-        "stage": stage,
-        "hues": hues,
-        "nodes": [
-            {
-                "id": node.id,
-                "op": node.op,
-                "role": node.role,
-                "shape": extents(node.shape) if node.shape else "",
-                "dtype": node.dtype,
-                "lines": node.lines,
-                "ops": node.program_ops,
-                "certain": node.certain,
-            }
-            for node in graph.nodes
-        ],
-        "edges": [[edge.source, edge.target] for edge in graph.edges],
-    }
+    nodes, edges = [_told(node) for node in graph.nodes], [[edge.source, edge.target] for edge in graph.edges]
+    data = {"stage": stage, "hues": hues, "nodes": nodes, "edges": edges}
     text = json.dumps(data, ensure_ascii=True).replace("</", "<\\/")
     (folder / "graphs").mkdir(exist_ok=True)
     (folder / "graphs" / f"{name}.js").write_text(f"tensorAssetsGraph({json.dumps(name)}, {text});\n", encoding="utf-8")
@@ -58,7 +46,21 @@ def write_graph(graph: SemanticGraph, page: str, folder: Path, hues: dict[str, i
         edges=len(graph.edges),
         incomplete=graph.incomplete,
         rows=_rows(graph),
+        drawing=drawings.drawing(nodes, edges, hues) if drawings else None,
     )
+
+
+def _told(node: Node) -> dict[str, Any]:
+    return {
+        "id": node.id,
+        "op": node.op,
+        "role": node.role,
+        "shape": extents(node.shape) if node.shape else "",
+        "dtype": node.dtype,
+        "lines": node.lines,
+        "ops": node.program_ops,
+        "certain": node.certain,
+    }
 
 
 _ROLES: dict[str, Role] = {

@@ -18,6 +18,7 @@ from tensor_assets.report.charts import Chart
 from tensor_assets.report.citation import write_citation
 from tensor_assets.report.claims import ClaimPages
 from tensor_assets.report.compare import comparisons, write_compared
+from tensor_assets.report.drawings import Drawings
 from tensor_assets.report.egraphs import write_egraph
 from tensor_assets.report.evidence_index import EvidenceRow, evidence_rows
 from tensor_assets.report.faces import Face, face_of, in_order, load_faces
@@ -93,6 +94,7 @@ class PageWriter:
         self.files = PublicFiles(store, out_dir)
         self.figures = Figures(out_dir, cache / "charts" if cache else None)
         self.highlighter = Highlighter(cache / "highlight" if cache else None)
+        self.drawings = Drawings(source / "assets", cache / "drawings" if cache else None)
         self.renderer = Renderer(source, self.files)
         self.latencies: dict[tuple[str, str], Chart | None] = {}
         self.workloads = {path.stem for path in (ROOT / "fixtures" / "workloads").glob("*.json")}
@@ -144,7 +146,7 @@ class PageWriter:
         context = cell_context(self.snapshot, configuration, self.faces, self.store, self.files, self.highlighter)
         chart = self.latency(configuration.key.workload, configuration.key.target, page)
         found = configuration.capture.capture.graph if configuration.capture.capture else None
-        graph = write_graph(found, page, self.out, context["hues"]) if found else None
+        graph = write_graph(found, page, self.out, context["hues"], self.drawings) if found else None
         shown = {
             "chart": chart if configuration.headline else None,
             "graph": graph,
