@@ -6,6 +6,7 @@ names by SHA-256.
 
 from tensor_assets.records.base import SCHEMA, STATUSES, Evidence, Key, Outcome, Provenance, Status
 from tensor_assets.records.claims import ClaimRecord, Observed
+from tensor_assets.records.egraph import EGraphRecord
 from tensor_assets.records.history import AlertRecord, NoticeRecord
 from tensor_assets.records.measure import (
     Allocation,
@@ -51,6 +52,7 @@ Record = (
     | ClaimRecord
     | ReproRecord
     | BisectRecord
+    | EGraphRecord
 )
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "Comparison",
     "DecisionRecord",
     "DeviceState",
+    "EGraphRecord",
     "EffortRecord",
     "EnvironmentRecord",
     "Evidence",

@@ -13,6 +13,7 @@ import msgspec
 from tensor_worker.artifacts import Buffer, Launch, Rounding
 
 from tensor_assets.errors import SiteBroken
+from tensor_assets.records import EGraphRecord
 from tensor_assets.report.faces import Face, face_of, in_order, load_faces
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
@@ -79,6 +80,30 @@ class Article:
         if found is None:
             return "", None
         self._files.add_record(*found, "fixtures record")
+        return found
+
+    def own_egraph(self, workload: str) -> tuple[str, EGraphRecord | None]:
+        """Id and record of this project's own e-graph of the workload; an empty id where there is none."""
+        found = self.snapshot.egraphs.get(workload)
+        if found is None:
+            return "", None
+        self._files.add_record(*found, "e-graph record")
+        for evidence in (found[1].source, found[1].egraph):
+            self._files.add(evidence)
+        return found
+
+    def built_alternatives(self, configuration: Configuration) -> list[tuple[str, list[str]]]:
+        """What searches of the same cell built beside their choice and found right: record, and pointers to each."""
+        key, found = configuration.key, []
+        for c in self.snapshot.of_cell(key.workload, key.compiler):
+            places = [
+                f"/alternatives/{n}/candidate"
+                for n, other in enumerate(c.capture.alternatives)
+                if other.distinct and other.outcome.status == "ok"
+            ]
+            if places and (c.key.target, c.key.shape) == (key.target, key.shape):
+                self._add(c)
+                found.append((c.capture_id, places))
         return found
 
     def steps(self, configuration: Configuration) -> list[Step]:

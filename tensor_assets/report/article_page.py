@@ -10,7 +10,7 @@ from tensor_worker.artifacts import SemanticGraph
 
 from tensor_assets.errors import SiteBroken
 from tensor_assets.report.article import Article
-from tensor_assets.report.egraphs import STAGE, write_egraph
+from tensor_assets.report.egraphs import STAGE, forms_of, write_egraph, write_own_egraph
 from tensor_assets.report.excerpts import Excerpts
 from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.graphs import GraphView, program_graph, write_graph
@@ -45,6 +45,7 @@ class ArticlePage:
             "excerpt": self._excerpt,
             "kernel": self._kernel,
             "map": self._map,
+            "own_egraph": self._own_egraph,
             "egraph": self._egraph,
             "profiles": self._profiles,
             "midpoint": midpoint,
@@ -110,23 +111,55 @@ class ArticlePage:
         files.add(next(file.text for stage, file in configuration.stage_files() if stage.name == STAGE))
         return self._aside(self._writer.renderer.render("egraph.html", self._page, view=view))
 
+    def _own_egraph(self) -> Markup:
+        """The explorer of this project's own e-graph, with the rules that made it; says so where there is none."""
+        record_id, record = self._article.own_egraph(SUBJECT)
+        view = record and write_own_egraph(record, SUBJECT, self._writer.out, self._writer.store)
+        if record is None or view is None:
+            return self._shown("absent", what=f"our own e-graph of {SUBJECT}")
+        source = self._writer.store.read(record.source).decode()
+        lines = self._writer.highlighter.lines(source, "egglog")
+        return self._shown(
+            "own_egraph", view=view, record=record, record_id=record_id, lines=[Markup(x) for x in lines]
+        )
+
     def _map(self) -> Markup:
-        """How explicit the projection is, and how many forms of it are kept: placed from the graphs."""
-        points: list[dict[str, Any]] = [
-            {
-                "c": c,
-                "face": self._article.face(c.key.compiler),
-                "nodes": self._article.places(self._article.nodes_of(c, "p")),
-                "forms": 0,
-            }
-            for c in self._article.all_of(SUBJECT)
-        ]
+        """How explicit the projection is, and how many forms of it are kept: placed from graphs, searches, e-graphs."""
+        points = [self._point(c) for c in self._article.all_of(SUBJECT)]
         points = [point for point in points if point["nodes"]]
+        if own := self._own_point():
+            points.append(own)
         rows = [
-            {"title": "one form", "points": [p for p in points if not p["forms"]]},
-            {"title": "several forms kept", "points": [p for p in points if p["forms"]]},
+            {"title": "one form", "points": [p for p in points if not p["forms"] and not p["built"]]},
+            {"title": "one form, chosen among others that were built", "points": [p for p in points if p["built"]]},
+            {"title": "several forms at once", "points": [p for p in points if p["forms"]]},
         ]
         return self._shown("map", rows=rows, columns=sorted({len(point["nodes"]) for point in points}))
+
+    def _point(self, c: Configuration) -> dict[str, Any]:
+        nodes = self._article.nodes_of(c, "p")
+        graph = c.capture.capture.graph if c.capture.capture else None
+        named = {graph.nodes[n].id for n in nodes} if graph else set()
+        forms, egraph = forms_of(c, named, self._writer.store)
+        if egraph:
+            self._writer.files.add(next(file.text for stage, file in c.stage_files() if stage.name == STAGE))
+        return {
+            "face": self._article.face(c.key.compiler),
+            "record": c.capture_id,
+            "nodes": self._article.places(nodes),
+            "forms": forms if forms > 1 else 0,
+            "egraph": egraph,
+            "built": [] if forms > 1 else self._article.built_alternatives(c),
+        }
+
+    def _own_point(self) -> dict[str, Any] | None:
+        """This project's own e-graph, which is no compiler."""
+        record_id, record = self._article.own_egraph(SUBJECT)
+        if record is None or record.forms.get("p", 0) < 2:
+            return None
+        nodes = [f"/stands_for/{name}" for name, value in record.stands_for.items() if value == "p"]
+        own = {"face": None, "record": record_id, "nodes": nodes, "egraph": record.egraph.sha256, "built": []}
+        return own | {"forms": record.forms["p"], "saturated_by": record.saturated_by}
 
     def _profiles(self, *configurations: Configuration) -> Markup:
         """Timeline and roofline of each that was profiled; says so where none was."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
 from tensor_worker.artifacts import Stage
 
+from tensor_assets.records import EGraphRecord
 from tensor_assets.report.matrix import slug
 from tensor_assets.report.reading import Configuration, PublicStore
 
@@ -68,6 +70,34 @@ def write_egraph(configuration: Configuration, page: str, folder: Path, store: P
     if found is None:
         return None
     stage, sha256, egraph = found
+    graph = configuration.capture.capture and configuration.capture.capture.graph
+    return _written(egraph, folder, page, stage.title, sha256, graph.incomplete if graph else "")
+
+
+def write_own_egraph(record: EGraphRecord, page: str, folder: Path, store: PublicStore) -> EGraphView | None:
+    """The same for an e-graph of this project's own; ``page`` is where it is shown."""
+    egraph = None if store.why_private(record.egraph) else _read(store.read(record.egraph))
+    if egraph is None:
+        return None
+    title = f"Made by {record.saturated_by} from this project's own rules; no compiler's result"
+    return _written(egraph, folder, f"own {page}", title, record.egraph.sha256, record.incomplete)
+
+
+def forms_of(configuration: Configuration, values: Collection[str], store: PublicStore) -> tuple[int, str]:
+    """How many expressions the e-graph keeps of what the graph's nodes ``values`` name: the most of any of them.
+
+    With the SHA-256 of the e-graph that says so; zero and an empty one where no e-graph was captured.
+    """
+    found = _captured(configuration, store)
+    if found is None:
+        return 0, ""
+    _, sha256, egraph = found
+    named = {about.let: eclass for eclass, about in egraph.class_data.items() if about.let in values}
+    members = Counter(node.eclass for node in egraph.nodes.values() if node.op != OMITTED)
+    return max((members[eclass] for eclass in named.values()), default=0), sha256
+
+
+def _written(egraph: _EGraph, folder: Path, page: str, title: str, sha256: str, incomplete: str) -> EGraphView:
     name = slug(page.removesuffix(".html"))
     order = {eclass: place for place, eclass in enumerate(dict.fromkeys(n.eclass for n in egraph.nodes.values()))}
     data = {
@@ -84,20 +114,25 @@ def write_egraph(configuration: Configuration, page: str, folder: Path, store: P
     (folder / "egraphs").mkdir(exist_ok=True)
     call = f"tensorAssetsEGraph({json.dumps(name)}, {text});\n"
     (folder / "egraphs" / f"{name}.js").write_text(call, encoding="utf-8")
-    graph = configuration.capture.capture and configuration.capture.capture.graph
-    return _view(egraph, name, stage, sha256, graph.incomplete if graph else "")
+    return _view(egraph, name, title, sha256, incomplete)
 
 
 def _captured(configuration: Configuration, store: PublicStore) -> tuple[Stage, str, _EGraph] | None:
     for stage, file in configuration.stage_files():
         if stage.name == STAGE and stage.language == "json" and not store.why_private(file.text):
-            try:
-                egraph = msgspec.json.decode(store.read(file.text), type=_EGraph)
-            except msgspec.MsgspecError:
-                return None
-            whole = all(child in egraph.nodes for node in egraph.nodes.values() for child in node.children)
-            return (stage, file.text.sha256, egraph) if egraph.nodes and whole else None
+            egraph = _read(store.read(file.text))
+            return (stage, file.text.sha256, egraph) if egraph else None
     return None
+
+
+def _read(data: bytes) -> _EGraph | None:
+    """None for what is no e-graph, or names nodes that it does not have."""
+    try:
+        egraph = msgspec.json.decode(data, type=_EGraph)
+    except msgspec.MsgspecError:
+        return None
+    whole = all(child in egraph.nodes for node in egraph.nodes.values() for child in node.children)
+    return egraph if egraph.nodes and whole else None
 
 
 def _class(egraph: _EGraph, eclass: str) -> list[str]:
@@ -105,7 +140,7 @@ def _class(egraph: _EGraph, eclass: str) -> list[str]:
     return [eclass, about.type, about.let]
 
 
-def _view(egraph: _EGraph, name: str, stage: Stage, sha256: str, incomplete: str) -> EGraphView:
+def _view(egraph: _EGraph, name: str, title: str, sha256: str, incomplete: str) -> EGraphView:
     members: dict[str, list[_Node]] = {}
     for node in egraph.nodes.values():
         members.setdefault(node.eclass, []).append(node)
@@ -115,7 +150,7 @@ def _view(egraph: _EGraph, name: str, stage: Stage, sha256: str, incomplete: str
     return EGraphView(
         name=name,
         sha256=sha256,
-        title=stage.title,
+        title=title,
         classes=len(members),
         nodes=len(egraph.nodes),
         subsumed=sum(node.subsumed for node in egraph.nodes.values()),

@@ -28,11 +28,11 @@ class EvidenceRow(msgspec.Struct, frozen=True, kw_only=True):
 def evidence_rows(snapshot: Snapshot, files: PublicFiles) -> list[EvidenceRow]:
     """A row for every record and evidence file that the report knows, workload by workload."""
     rows = [row for (workload, shape) in snapshot.fixtures for row in _fixtures(snapshot, files, workload, shape)]
+    rows += [row for workload in snapshot.egraphs for row in _egraph(snapshot, files, workload)]
     rows += [row for c in snapshot.configurations for row in _configuration(snapshot, files, c)]
     order = {workload: place for place, workload in enumerate(snapshot.workloads())}
-    return sorted(
-        {(row.sha256, row.where): row for row in rows}.values(), key=lambda row: (order[row.workload], row.where)
-    )
+    unique = {(row.sha256, row.where): row for row in rows}
+    return sorted(unique.values(), key=lambda row: (order.get(row.workload, len(order)), row.where))
 
 
 def _fixtures(snapshot: Snapshot, files: PublicFiles, workload: str, shape: str) -> Iterator[EvidenceRow]:
@@ -42,6 +42,14 @@ def _fixtures(snapshot: Snapshot, files: PublicFiles, workload: str, shape: str)
     for fixture in record.fixtures:
         for evidence in (fixture.arrays, fixture.reference):
             yield _row(evidence.sha256, files.add(evidence), workload, where, page)
+
+
+def _egraph(snapshot: Snapshot, files: PublicFiles, workload: str) -> Iterator[EvidenceRow]:
+    record_id, record = snapshot.egraphs[workload]
+    where, page = f"{workload}: our own e-graph", "part1.html"
+    yield _row(record_id, files.add_record(record_id, record, "e-graph record"), workload, where, page)
+    for evidence in (record.source, record.egraph):
+        yield _row(evidence.sha256, files.add(evidence), workload, where, page)
 
 
 def _configuration(snapshot: Snapshot, files: PublicFiles, c: Configuration) -> Iterator[EvidenceRow]:

@@ -18,6 +18,7 @@ from tensor_assets.records import (
     BenchmarkRecord,
     CaptureRecord,
     EffortRecord,
+    EGraphRecord,
     EnvironmentRecord,
     Evidence,
     FixtureRecord,
@@ -101,6 +102,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     fixtures: dict[tuple[str, str], tuple[str, FixtureRecord]]  # (workload, shape)
     sessions: dict[str, SessionRecord]  # record id
     efforts: dict[str, EffortRecord] = {}  # record id
+    egraphs: dict[str, tuple[str, EGraphRecord]] = {}  # workload; of our own, no compiler's
 
     def program(self, workload: str, shape: str) -> Program | None:
         found = self.fixtures.get((workload, shape))
@@ -194,6 +196,7 @@ def read_snapshot(store: Records) -> Snapshot:
         fixtures={(r.key.workload, r.key.shape): (i, r) for i, r in _latest(store.records(FixtureRecord))},
         sessions=dict(store.records(SessionRecord)),
         efforts=dict(store.records(EffortRecord)),
+        egraphs={record.key.workload: (i, record) for i, record in _latest(store.records(EGraphRecord))},
     )
 
 
