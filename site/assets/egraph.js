@@ -3,6 +3,7 @@
 (function () {
   "use strict";
   const data = {};
+  const SHEET = 30;
   const PAGE = 60; // cards shown of a class at once: more is a press away
   window.tensorAssetsEGraph = (name, egraph) => { data[name] = egraph; };
 
@@ -13,6 +14,13 @@
     return node;
   }
   const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
+
+  // Cards in sheets: a browser lays out and paints only the sheets that are in view.
+  function sheets(cards) {
+    const found = [];
+    for (let at = 0; at < cards.length; at += SHEET) found.push(make("div", { class: "enodes" }, ...cards.slice(at, at + SHEET)));
+    return found;
+  }
 
   class Explorer {
     constructor(root, raw) {
@@ -104,7 +112,7 @@
       const left = members.length - cards.length;
       const box = make("section", { class: "eclass", "aria-label": `class ${this.name(index)}` },
         make("header", {}, make("b", {}, this.name(index)), ` ${own.type} `, make("small", {}, plural(members.length, "expression"))),
-        ...cards);
+        ...sheets(cards));
       if (left > 0) {
         const button = make("button", { type: "button", class: "egraph__more" }, `${Math.min(PAGE * 4, left).toLocaleString("en")} more of ${left.toLocaleString("en")}`);
         button.addEventListener("click", () => { this.more.set(index, limit + PAGE * 4); this.keeping(() => this.draw()); });

@@ -94,7 +94,7 @@ class PageWriter:
         self.files = PublicFiles(store, out_dir)
         self.figures = Figures(out_dir, cache / "charts" if cache else None)
         self.highlighter = Highlighter(cache / "highlight" if cache else None)
-        self.drawings = Drawings(source / "assets", cache / "drawings" if cache else None)
+        self.drawings = Drawings(SITE / "assets", cache / "drawings" if cache else None)
         self.renderer = Renderer(source, self.files)
         self.latencies: dict[tuple[str, str], Chart | None] = {}
         self.workloads = {path.stem for path in (ROOT / "fixtures" / "workloads").glob("*.json")}

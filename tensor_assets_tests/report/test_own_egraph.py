@@ -74,7 +74,7 @@ class TestTheMap:
                 _search(store)
             writer = PageWriter(PublicView(store), tmp_path / "pages", load_faces(ROOT / "adapters"), None)
             table = ArticlePage(writer, "part1.html", Markup).says()["map"]().split("</table>")[0]
-            return {row.split("</th>")[0]: row for row in table.split('<th scope="row">')[1:]}
+            return {row.split("</th>")[0].split(" <small>")[0]: row for row in table.split('<th scope="row">')[1:]}
 
         return rows
 
