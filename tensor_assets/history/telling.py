@@ -58,7 +58,7 @@ def _run(command: str, alert_id: str, alert: AlertRecord) -> str:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise SettingsError(f"TENSOR_ASSETS_ALERT_COMMAND: {error} in {command!r}") from None
+        raise SettingsError(f"TENSOR_ASSETS_ALERT_COMMAND is no command line: {error}") from None  # may hold a secret
     if not words:
         raise SettingsError("TENSOR_ASSETS_ALERT_COMMAND holds no word; unset it to log alerts")
     try:
