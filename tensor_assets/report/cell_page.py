@@ -209,6 +209,8 @@ def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
             says.append(f"The graph is incomplete: {capture.capture.graph.incomplete}.")
     if configuration.apart:
         says.append(f"A timing of this cell exists and is not shown: {configuration.apart}.")
+    if configuration.profile_apart:
+        says.append(f"A profile of this cell exists and is not shown: {configuration.profile_apart}.")
     if configuration.profile:
         says += [f"No {part}: {why}." for part, why in configuration.profile.missing.items()]
     if configuration.headline and not (configuration.profile and configuration.profile.kernels):

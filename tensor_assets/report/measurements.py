@@ -6,17 +6,32 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from tensor_assets.records import BenchmarkRecord, Comparison
 from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.matrix import configuration_page, shown_clock, slug, target_title
 from tensor_assets.report.reading import Configuration
+from tensor_assets.sessions.effort import paired_ratios
+from tensor_assets.sessions.joining import compare_cells
+from tensor_assets.sessions.method import Axis
 
 if TYPE_CHECKING:
     from tensor_assets.report.pages import PageWriter
 
 MOST_SEARCHES = 24  # lanes of one chart; the cells have the rest
 CLOCKS = measure_charts.SHOWN_CLOCKS
+
+
+def judged_together(timed: list[Configuration]) -> dict[str, Comparison]:
+    """Benchmark record → its headline against its baseline, judged together with all of its allocation and axis."""
+    together: dict[tuple[str, Axis], dict[str, BenchmarkRecord]] = {}
+    for c in timed:
+        if c.headline and c.benchmark and c.benchmark.allocation:
+            axis = Axis(c.headline.clock, c.headline.cache, c.headline.data)
+            together.setdefault((c.benchmark.allocation.id, axis), {})[c.benchmark_id] = c.benchmark
+    judged = [compare_cells(benchmarks, axis) for (_, axis), benchmarks in together.items()]
+    return {name: comparison for found in judged for name, comparison in found.items()}
 
 
 class Measurements:
@@ -36,7 +51,10 @@ class Measurements:
             subject = f"{record.key.workload} × {face.title} on {record.key.target}"
             self._writer.files.add_record(record_id, record, "search effort record")
             drawn = self._drawn(measure_charts.search_effort(record, subject, face))
-            found.append({"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn})
+            ratios = paired_ratios(record)
+            found.append(
+                {"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn, "ratios": ratios}
+            )
         return found
 
     def searches(self) -> Markup:
@@ -77,7 +95,7 @@ class Measurements:
 
     def _rows(self, target: str) -> list[dict[str, Any]]:
         """One row a configuration, its clocks side by side; each timing by its place in the benchmark record."""
-        rows = []
+        rows: list[dict[str, Any]] = []
         for workload in self._snapshot.workloads():
             own = (c for name in self._writer.compilers() for c in self._snapshot.of_cell(workload, name))
             for c in own:
@@ -85,7 +103,8 @@ class Measurements:
                     self._writer.files.add_record(c.benchmark_id, c.benchmark, "benchmark record")
                     place = configuration_page(self._snapshot, c)
                     rows.append({"c": c, "face": self._writer.face(c), "page": place, "at": _places(c)})
-        return rows
+        against = judged_together([row["c"] for row in rows])
+        return [row | {"against": against.get(row["c"].benchmark_id)} for row in rows]
 
     def _named(self, c: Configuration) -> str:
         variant = "" if c.key.variant == "default" else f" {c.key.variant}"

@@ -1,7 +1,8 @@
 """What the report knows: the latest records of a store, joined into configurations.
 
 Two records are joined only if they speak of the same implementation: a benchmark belongs to a capture when their keys
-agree and their fingerprints are equal. One that does not agree is kept apart with its reason.
+agree and their fingerprints are equal, and a profile stands beside times only if one allocation ran both. One that does
+not agree is kept apart with its reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import msgspec
 from tensor_worker.artifacts import Stage
 from tensor_worker.program import Program
 
+from tensor_assets.errors import AllocationMismatch
 from tensor_assets.records import (
     BenchmarkRecord,
     CaptureRecord,
@@ -31,6 +33,7 @@ from tensor_assets.records import (
     Timing,
 )
 from tensor_assets.releases.accepted import environments_not_accepted
+from tensor_assets.sessions.joining import require_joinable
 
 SIMULATED_TARGETS = ("sm_",)  # prefixes of targets that code is compiled for and never run on
 CLOCK_ORDER = ("device", "graph", "host")  # the closest to the kernels first
@@ -68,6 +71,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     apart: str = ""  # why the newest benchmark is not joined
     profile_id: str = ""
     profile: ProfileRecord | None = None
+    profile_apart: str = ""  # why the newest profile is not joined
 
     @property
     def key(self) -> Key:
@@ -221,7 +225,7 @@ def _configuration(
 ) -> Configuration:
     environment_id, environment = _environment(capture, environments)
     benchmark_id, benchmark, apart = _join(capture, benchmarks)
-    profile_id, profile, _ = _join(capture, profiles)
+    profile_id, profile, profile_apart = _join_profile(capture, benchmark, profiles)
     return Configuration(
         capture_id=capture_id,
         capture=capture,
@@ -232,6 +236,7 @@ def _configuration(
         apart=apart,
         profile_id=profile_id,
         profile=profile,
+        profile_apart=profile_apart,
     )
 
 
@@ -250,15 +255,41 @@ J = TypeVar("J", BenchmarkRecord, ProfileRecord)
 
 
 def _join(capture: CaptureRecord, records: list[tuple[str, J]]) -> tuple[str, J | None, str]:
-    """The newest record of this configuration that measured this implementation, or why there is none."""
+    """The newest record of this configuration that measured this implementation, or why there is none.
+
+    One that measured nothing says why, whatever it would have measured.
+    """
     own = [pair for pair in records if _identity(pair[1].key) == _identity(capture.key)]
-    same = [pair for pair in own if pair[1].fingerprint in ("", capture.fingerprint)]
+    same = [pair for pair in own if pair[1].fingerprint == capture.fingerprint or pair[1].outcome.status != "ok"]
     if same:
         record_id, record = max(same, key=_created)
         return record_id, record, ""
     if own:
         return "", None, "the timed implementation has another fingerprint than the captured one"
     return "", None, ""
+
+
+def _join_profile(
+    capture: CaptureRecord, benchmark: BenchmarkRecord | None, profiles: list[tuple[str, ProfileRecord]]
+) -> tuple[str, ProfileRecord | None, str]:
+    """As ``_join``; beside times, only a profile of the same allocation and implementation."""
+    own = [pair for pair in profiles if _identity(pair[1].key) == _identity(capture.key)]
+    if benchmark is None or benchmark.outcome.status != "ok" or not own:
+        return _join(capture, own)
+    apart = {record_id: _apart(benchmark, profile) for record_id, profile in own}
+    found = _join(capture, [pair for pair in own if not apart[pair[0]]])
+    return found if found[1] else ("", None, apart[max(own, key=_created)[0]])
+
+
+def _apart(benchmark: BenchmarkRecord, profile: ProfileRecord) -> str:
+    """Why a profile cannot stand beside these times; empty where it can, or where it measured nothing."""
+    if profile.outcome.status != "ok":
+        return ""
+    try:
+        require_joinable(benchmark, profile)
+    except AllocationMismatch as mismatch:
+        return str(mismatch)
+    return ""
 
 
 def _identity(key: Key) -> tuple[str, ...]:

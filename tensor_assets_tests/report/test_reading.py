@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tensor_assets.records import CaptureRecord, FixtureRecord
+from tensor_assets.records import CaptureRecord, FixtureRecord, Outcome, ProfileRecord
 from tensor_assets.report.cell_page import configuration_page
 from tensor_assets.report.matrix import matrix_views
+from tensor_assets.report.measurements import judged_together
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets_tests.report import campaign
+from tensor_assets_tests.sessions.test_joining import benchmark
 
 
 @pytest.fixture
@@ -69,3 +71,63 @@ def test_the_newest_record_of_a_configuration_counts_whatever_its_environment(st
     found = [c for c in read_snapshot(store).configurations if c.key == later.key or c.key == capture.key]
     assert [c.capture.version for c in found] == ["26.8.0"]
     assert found[0].benchmark is None  # the old environment's times are not the new one's
+
+
+def tvm_on_the_gpu(store, kind):
+    return next(
+        record
+        for _, record in store.records(kind)
+        if (record.key.compiler, record.key.target) == ("tvm", campaign.H200) and record.outcome.status == "ok"
+    )
+
+
+def joined(store):
+    return next(
+        c for c in read_snapshot(store).configurations if (c.key.compiler, c.key.target) == ("tvm", campaign.H200)
+    )
+
+
+def test_a_profile_of_another_allocation_does_not_stand_beside_times(store):
+    profile = tvm_on_the_gpu(store, ProfileRecord)
+    assert joined(store).profile == profile
+    elsewhere = msgspec.structs.replace(profile.allocation, id="another-lease")
+    created = msgspec.structs.replace(profile.provenance, created="2026-12-24T00:00:00Z")
+    store.put(msgspec.structs.replace(profile, allocation=elsewhere, provenance=created))
+    found = joined(store)
+    assert found.profile is None
+    assert found.profile_apart.startswith("profile of tvm beside its times: records of different allocations")
+
+
+@pytest.mark.parametrize("fingerprint", ["", "0" * 64])
+def test_a_profile_of_another_implementation_does_not_stand_beside_times(store, fingerprint):
+    profile = tvm_on_the_gpu(store, ProfileRecord)
+    created = msgspec.structs.replace(profile.provenance, created="2026-12-24T00:00:00Z")
+    store.put(msgspec.structs.replace(profile, fingerprint=fingerprint, provenance=created))
+    found = joined(store)
+    assert found.profile is None
+    assert "was asked for" in found.profile_apart
+
+
+def test_a_profile_that_measured_nothing_says_why(store):
+    profile = tvm_on_the_gpu(store, ProfileRecord)
+    created = msgspec.structs.replace(profile.provenance, created="2026-12-24T00:00:00Z")
+    refused = Outcome(status="unavailable", reason="counters may not be read")
+    store.put(
+        msgspec.structs.replace(
+            profile, outcome=refused, fingerprint="", allocation=None, kernels=(), provenance=created
+        )
+    )
+    assert joined(store).profile.outcome == refused
+
+
+def test_many_comparisons_are_judged_together(store):
+    """Of twenty cells one has p = 0.04: alone it is told as slower, among twenty it is not."""
+    one = joined(store)
+    cells = [
+        msgspec.structs.replace(one, benchmark_id=str(n), benchmark=benchmark(0.04 if n == 0 else 0.9))
+        for n in range(20)
+    ]
+    found = judged_together(cells)
+    assert [name for name, comparison in found.items() if comparison.verdict in ("slower", "faster")] == []
+    assert found["0"].q == pytest.approx(0.8)
+    assert judged_together(cells[:1])["0"].verdict == "slower"
