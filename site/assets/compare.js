@@ -51,7 +51,7 @@
       const [one, other] = [a.launches[index], b.launches[index]];
       for (const name of Object.keys(one || other)) {
         const [left, right] = [one ? one[name] : "", other ? other[name] : ""];
-        if (name !== "name" && left === right) continue;
+        if (name !== "name" && (left === right || !one || !other)) continue;
         body.append(el("tr", { class: `${left === right ? "alike" : "differ"}${name === "name" ? " first" : ""}` }, el("th", { scope: "row" }, name === "name" ? `activity ${index + 1}` : name),
           el("td", { class: "name" }, left || "none"), el("td", { class: "name" }, right || "none")));
       }
@@ -96,7 +96,7 @@
   }
 
   window.tensorAssetsCompare = async function (load) {
-    const index = compared("index");
+    const { rows: index, opening } = compared("index");
     const form = document.getElementById("compare-form");
     const [a, b] = [document.getElementById("compare-a"), document.getElementById("compare-b")];
     const place = document.getElementById("compared");
@@ -111,8 +111,9 @@
     function chosen() {
       const wanted = new URLSearchParams(location.hash.slice(1));
       const names = index.map(([name]) => name);
-      const first = names.includes(wanted.get("a")) ? wanted.get("a") : names[0];
-      return [first, names.includes(wanted.get("b")) ? wanted.get("b") : names.find((name) => name !== first) || first];
+      const [left, right] = opening.length ? opening : names;
+      const first = names.includes(wanted.get("a")) ? wanted.get("a") : left;
+      return [first, names.includes(wanted.get("b")) ? wanted.get("b") : [right, ...names].find((name) => name && name !== first) || first];
     }
     async function show() {
       await Promise.all([load(`compare/${a.value}.js`), load(`compare/${b.value}.js`)]);

@@ -35,7 +35,22 @@ def write_compared(snapshot: Snapshot, store: PublicStore, faces: dict[str, Face
             name = compare_name(configuration)
             _write(folder / "compare" / f"{name}.js", name, _facts(snapshot, configuration, store, faces))
             index.append([name, workload, _label(configuration, faces)])
-    _write(folder / "compare" / "index.js", "index", index)
+    _write(folder / "compare" / "index.js", "index", {"rows": index, "opening": _opening(snapshot)})
+
+
+def _opening(snapshot: Snapshot) -> list[str]:
+    """What the page shows before anybody chooses: two compilers' default forms of the program that most could run,
+    on the first target that has two."""
+    for target in snapshot.targets():
+        ran: dict[str, list[Configuration]] = {}
+        for c in snapshot.configurations:
+            shown = c.key.target == target and c.key.shape == snapshot.main_shape(c.key.workload, target)
+            if shown and c.key.variant == "default" and c.status == "ok":
+                ran.setdefault(c.key.workload, []).append(c)
+        most = max(ran.values(), key=lambda own: (len(own), sum(len(c.stage_files()) for c in own)), default=[])
+        if len(most) > 1:
+            return [compare_name(c) for c in sorted(most, key=lambda c: -len(c.stage_files()))[:2]]
+    return []
 
 
 def comparisons(snapshot: Snapshot, configuration: Configuration, faces: dict[str, Face]) -> list[tuple[str, str]]:

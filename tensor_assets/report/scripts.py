@@ -50,7 +50,7 @@ class Scripts:
                 configuration.environment,
                 self._spelled,
             )
-            about = "the cell as it is; nobody ran this script yet"
+            about = "it repeats this cell as it is, and was not tried yet"
             return self._written(f"{case.name}.py", write_script(case), about, configuration.capture_id)
         except ReproRefused as refused:
             return ScriptLink(why=str(refused))
