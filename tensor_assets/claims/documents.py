@@ -39,7 +39,7 @@ def document_of(configuration: Configuration, efforts: Iterable[EffortRecord], r
     record, capture = configuration.capture, configuration.capture.capture
     plan, key = record.plan, record.key
     stages = _stages(configuration, read)
-    buffers = tuple(BufferView(name=b.name, role=b.role, bytes=b.bytes) for b in plan.buffers) if plan else None
+    buffers = _buffers(plan) if plan else None
     intermediates = tuple(b for b in buffers if b.role == "intermediate") if buffers is not None else None
     return Document(
         workload=key.workload,
@@ -117,6 +117,11 @@ def _planned(launch: Launch) -> ActivityView:
     )
 
 
+def _buffers(plan: Plan) -> tuple[BufferView, ...] | None:
+    """None for a plan without any: what it reads and writes lies somewhere, so its adapter does not report memory."""
+    return tuple(BufferView(name=b.name, role=b.role, bytes=b.bytes) for b in plan.buffers) or None
+
+
 def _kernels(plan: Plan, code: Code) -> tuple[KernelView, ...]:
     return tuple(
         _kernel(position, launch, plan, code)
@@ -140,8 +145,8 @@ def _kernel(position: int, launch: Launch, plan: Plan, code: Code) -> KernelView
         computes=launch.computes,
         rounds=tuple(r.boundary for r in plan.roundings if r.launch == position),
         instruction=launch.instruction,
-        family=family_of(opcodes or {}),
-        matrix_opcodes=matrix_opcodes(opcodes or {}),
+        family=None if opcodes is None else family_of(opcodes),
+        matrix_opcodes=None if opcodes is None else matrix_opcodes(opcodes),
         opcodes=opcodes,
         sass=sass,
         ptx=code.ptx(launch),
@@ -239,8 +244,8 @@ def _timeline(profile: ProfileRecord | None) -> tuple[ActivityView, ...] | None:
             registers=kernel.registers,
             shared_bytes=kernel.shared_bytes,
             duration_us=kernel.duration_ns / 1e3,
-            family=family_of(profile.opcodes.get(kernel.name, {})),
-            opcodes=profile.opcodes.get(kernel.name),
+            family=None if (opcodes := profile.opcodes.get(kernel.name)) is None else family_of(opcodes),
+            opcodes=opcodes,
         )
         for kernel in sorted(profile.kernels, key=lambda kernel: kernel.position)
     )

@@ -64,8 +64,8 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def seen(self) -> tuple[Observation, ...]:
         """What decided it: where it differs, what differs; else all that was seen."""
-        deciding = [case for case in self.cases if case.verdict == self.verdict]
-        return tuple(observation for case in deciding for observation in case.seen)
+        observations = [o for case in self.cases if case.verdict == self.verdict for o in case.seen]
+        return tuple(o for o in observations if self.verdict != "differs" or not o.passed)
 
     @property
     def nearest(self) -> tuple[Observation, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -110,10 +110,15 @@ def _variant(key: Key) -> str:
     return f"{key.variant}-patch-{key.patch[:12]}" if key.patch and "patch" not in key.variant else key.variant
 
 
-def _same_cell(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> Iterator[tuple[str, EffortRecord]]:
-    """Search-effort comparisons of this configuration's cell in the same environment."""
-    own = (c.key.workload, c.key.shape, c.key.compiler, c.key.target, c.key.environment)
-    for record_id, record in efforts:
-        key = record.key
-        if (key.workload, key.shape, key.compiler, key.target, key.environment) == own:
-            yield record_id, record
+def _same_cell(c: Configuration, efforts: list[tuple[str, EffortRecord]]) -> list[tuple[str, EffortRecord]]:
+    """The newest search-effort comparison of this configuration's cell in the same environment, if there is one.
+
+    No more than that: two comparisons come from two allocations or methods, and their trials are no common sample.
+    """
+    own = (c.key.workload, c.key.shape, c.key.compiler, c.key.target, c.key.environment, c.key.patch)
+    found = [pair for pair in efforts if _cell(pair[1].key) == own]
+    return [max(found, key=lambda pair: pair[1].provenance.created)] if found else []
+
+
+def _cell(key: Key) -> tuple[str, ...]:
+    return key.workload, key.shape, key.compiler, key.target, key.environment, key.patch

@@ -60,8 +60,8 @@ class KernelView(View, frozen=True, kw_only=True):
     computes: tuple[str, ...]  # ops of the workload
     rounds: tuple[str, ...]  # boundaries rounded in it
     instruction: str  # matrix instruction, as the adapter found it in the code
-    family: str  # HGMMA, HMMA, FFMA, … from its machine code; empty where none is at hand
-    matrix_opcodes: dict[str, int]  # matrix instruction of the machine code → how often it stands there
+    family: str | None  # HGMMA, HMMA, FFMA, … from its machine code; empty where nothing in it multiplies
+    matrix_opcodes: dict[str, int] | None  # matrix instruction of the machine code → how often it stands there
     opcodes: dict[str, int] | None = None  # every instruction → how often it stands there; not how often it runs
     sass: str | None = None
     ptx: str | None = None
@@ -79,7 +79,7 @@ class ActivityView(View, frozen=True, kw_only=True):
     registers: int | None = None
     shared_bytes: int | None = None
     duration_us: float | None = None
-    family: str = ""
+    family: str | None = None  # as a kernel's, of what was traced
     opcodes: dict[str, int] | None = None
 
 

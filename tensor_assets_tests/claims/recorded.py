@@ -14,7 +14,7 @@ from tensor_assets.claims.library import Library
 from tensor_assets.claims.reading import parse_claims
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import CaptureRecord, Key, Outcome, Provenance, StageFile
+from tensor_assets.records import Allocation, CaptureRecord, EffortRecord, Key, Outcome, Provenance, StageFile, Trial
 
 SASS = """\t.target\tsm_90
 .text.r_8:
@@ -83,6 +83,28 @@ def put(
         stages=(StageFile(stage="machine", text=text),) if seen else (),
         plan=Plan(launches=(launch,)) if seen else None,
         version=version,
+    )
+    return store.put(record)
+
+
+def put_effort(store: EvidenceStore, method: str, device_uuid: str, created: str, *, trials: int) -> str:
+    """A search-effort comparison of the default variant of the cell that ``put`` makes; returns its id."""
+    record = EffortRecord(
+        key=Key(
+            workload="bias",
+            shape="matrix",
+            compiler="tinygrad",
+            target="NVIDIA H200",
+            environment="0.14.0",
+            method=method,
+        ),
+        outcome=Outcome(status="ok"),
+        provenance=Provenance(created=created),
+        allocation=Allocation(id=device_uuid, device="NVIDIA H200", device_uuid=device_uuid),
+        seed=1,
+        trials=tuple(
+            Trial(block=n, position=0, variant="default", outcome=Outcome(status="ok")) for n in range(trials)
+        ),
     )
     return store.put(record)
 

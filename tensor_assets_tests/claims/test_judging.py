@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensor_assets.claims.operators import unsaid
-from tensor_assets_tests.claims.recorded import claim, empty, judged, put
+from tensor_assets_tests.claims.recorded import claim, empty, judged, put, put_effort
 
 
 def test_a_claim_that_the_record_bears_out_holds_and_names_it(tmp_path: Path) -> None:
@@ -83,7 +83,9 @@ def test_a_newer_version_elsewhere_hides_no_difference_that_stands_on_a_device(t
         "bias × tinygrad at matrix: expected [[8, 16, 1]], seen [[1, 1, 1]] on NVIDIA H200"
         " (0.14.0, the newest that answers there)"
     )
-    assert [observation.subject.records[0] for observation in found.seen] == [differing, holding]
+    (asked,) = found.cases
+    assert [observation.subject.records[0] for observation in asked.seen] == [differing, holding]
+    assert [observation.subject.records[0] for observation in found.seen] == [differing]
     put(store, target="NVIDIA H200", version="0.15.0")
     assert judged(store, claim()).verdict == "holds"
 
@@ -94,7 +96,8 @@ def test_what_an_older_version_showed_on_another_device_still_bears_a_claim_out(
     put(store, target="sm_90", version="0.15.0", grid=(1, 1, 1))
     found = judged(store, claim())
     assert (found.verdict, found.since) == ("differs", "in every version seen, the first 0.15.0")
-    assert [(o.subject.device, o.passed) for o in found.seen] == [("NVIDIA H200", True), ("sm_90", False)]
+    (asked,) = found.cases
+    assert [(o.subject.device, o.passed) for o in asked.seen] == [("NVIDIA H200", True), ("sm_90", False)]
 
 
 def test_a_version_that_crashes_leaves_the_last_that_answered(tmp_path: Path) -> None:
@@ -191,3 +194,41 @@ def test_half_an_answer_is_the_nearest_only_where_no_answer_is_whole(tmp_path: P
     put(store, target="sm_90", grid=(4, 4, 4))
     (whole,) = judged(store, asked).nearest
     assert whole.value == [[[4, 4, 4], 92]]
+
+
+def test_what_decides_a_claim_that_differs_is_what_differs(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, target="NVIDIA H100 80GB HBM3")
+    wrong = put(store, target="NVIDIA H200", grid=(1, 1, 1))
+    found = judged(store, claim())
+    assert found.verdict == "differs"
+    assert [observation.subject.records for observation in found.seen] == [(wrong,)]
+
+
+@pytest.mark.parametrize("query", ["intermediates", "storage_bytes", "buffers[?role=='intermediate']"])
+def test_a_plan_that_does_not_report_memory_bears_out_no_claim_of_storing_nothing(tmp_path: Path, query: str) -> None:
+    store = empty(tmp_path)
+    put(store)
+    expected: object = 0 if query == "storage_bytes" else []
+    assert judged(store, claim(query=query, expected=expected)).why.endswith("the record does not say")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("kernels[].keys(matrix_opcodes)[]", []), ("kernels[].[family]", [[""]]), ("kernels[].[matrix_opcodes]", [[{}]])],
+)
+def test_code_that_is_not_at_hand_is_no_code_without_matrix_instructions(
+    tmp_path: Path, query: str, expected: object
+) -> None:
+    store = empty(tmp_path)
+    put(store, sass="\t.target\tsm_90\n.text.another_kernel:\n        /*0000*/                   EXIT ;\n")
+    assert judged(store, claim(query=query, expected=expected)).verdict == "not measured"
+
+
+def test_trials_of_two_allocations_are_no_common_sample(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store)
+    for day, method, uuid in ((1, "a", "GPU-1"), (2, "b", "GPU-2")):
+        put_effort(store, method, uuid, f"2026-11-0{day}T00:00:00.000+00:00", trials=day)
+    asked = claim(query="length(effort)", expected=2)
+    assert judged(store, asked).verdict == "holds"
