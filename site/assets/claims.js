@@ -24,8 +24,8 @@
     }
     // A link to one claim shows it, whatever is filtered.
     function follow() {
-      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-      if (!target || !target.classList.contains("claim-row")) return;
+      const target = rows.find((row) => "#" + row.id === location.hash);
+      if (!target) return;
       if (target.hidden) {
         fields.forEach((field) => (field.value = ""));
         apply();

@@ -2,6 +2,14 @@
 (function () {
   "use strict";
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  // What the address points at; nothing where it is no address at all, as with a lone per cent sign.
+  const pointed = () => {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null;
+    }
+  };
 
   // A cell's page: the strip chooses a stage; its neighbour to the left stays beside it.
   function panes() {
@@ -27,8 +35,7 @@
 
     // #stage-<name> and #<name>-<line> both say which stage is meant; anything else leaves the choice alone.
     function follow(first) {
-      const hash = decodeURIComponent(location.hash.slice(1));
-      const target = hash && document.getElementById(hash);
+      const target = pointed();
       const stage = target && target.closest(".stage[data-stage]");
       if (stage) {
         show(stage.dataset.stage);
@@ -207,6 +214,7 @@
       document.getElementById("by-workload").hidden = Boolean(wanted);
       if (!wanted) return found.replaceChildren();
       if (!rows) await load("evidence/index.js");
+      if (wanted !== input.value.trim().toLowerCase()) return; // typed on while it was loaded
       const hits = rows.filter((row) => row.slice(0, 3).some((part) => part.toLowerCase().includes(wanted)));
       found.replaceChildren(...answer(hits));
     }

@@ -53,11 +53,14 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     alternative: str
 
 
-def latency(timings: pd.DataFrame, workload: str, target: str, clock: str, faces: dict[str, Face]) -> Chart | None:
+def latency(
+    timings: pd.DataFrame, workload: str, target: str, clock: str, faces: dict[str, Face], left_out: int = 0
+) -> Chart | None:
     """Each configuration's process medians, their range, and the A/A band around the median.
 
-    ``timings`` is the table of that name. None if nothing of that workload was timed by that clock. Raises
-    AllocationMismatch if the rows come from more than one allocation.
+    ``timings`` is the table of that name, ``left_out`` how many configurations of other allocations are not in it.
+    None if nothing of that workload was timed by that clock. Raises AllocationMismatch if the rows come from more than
+    one allocation.
     """
     rows = _timed(timings, clock)
     rows = rows[(rows.workload == workload) & (rows.target == target)]
@@ -79,7 +82,7 @@ def latency(timings: pd.DataFrame, workload: str, target: str, clock: str, faces
         base.mark_text(align="left", dx=9, fontSize=11, color=INK).encode(x=alt.X("text_at:Q"), text="text:N"),
     )
     title = _latency_title(rows, workload, faces)
-    subtitle = _latency_subtitle(rows, clock)
+    subtitle = _latency_subtitle(rows, clock, left_out)
     spec = finished(layers.properties(width=560, height=alt.Step(26)), data, title, subtitle)
     words = "; ".join(f"{row['label']} {row['text']}" for row in data)
     return Chart(
@@ -88,7 +91,13 @@ def latency(timings: pd.DataFrame, workload: str, target: str, clock: str, faces
 
 
 def latency_overview(
-    cells: pd.DataFrame, target: str, clock: str, device: str, faces: dict[str, Face], order: list[str]
+    cells: pd.DataFrame,
+    target: str,
+    clock: str,
+    device: str,
+    faces: dict[str, Face],
+    order: list[str],
+    left_out: int = 0,
 ) -> Chart | None:
     """Every workload of a target on one logarithmic axis, one dot per compiler's default variant.
 
@@ -106,7 +115,7 @@ def latency_overview(
     title = _overview_title(rows, faces)
     subtitle = [
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
-        allocations,
+        allocations + without(left_out),
     ]
     spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
@@ -157,6 +166,11 @@ def one_allocation_each(rows: pd.DataFrame, target: str) -> str:
         _one_allocation(own, f"{workload} on {target}")
     count = rows.allocation.nunique()
     return "all on one allocation" if count == 1 else f"rows come from {count} allocations; compare within a row only"
+
+
+def without(left_out: int) -> str:
+    """Says of how many configurations the times are not drawn; nothing if of none."""
+    return f"; {left_out} timed on another allocation left out" if left_out else ""
 
 
 def svg(chart: Chart) -> str:
@@ -338,9 +352,9 @@ def _named(row: Any, faces: dict[str, Face]) -> str:
     return title if row.variant == "default" else f"{title} {row.variant}"
 
 
-def _latency_subtitle(rows: pd.DataFrame, clock: str) -> list[str]:
+def _latency_subtitle(rows: pd.DataFrame, clock: str, left_out: int) -> list[str]:
     return [
-        f"{rows.device.iloc[0]}, {clock} clock, warm, n = {int(rows.processes.sum())} processes",
+        f"{rows.device.iloc[0]}, {clock} clock, warm, n = {int(rows.processes.sum())} processes{without(left_out)}",
         f"dot: median of process medians; line: their range; band: ±{BAND_SIGMAS:g} A/A standard deviations",
     ]
 

@@ -33,14 +33,17 @@ class Figures:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cache = cache
         self.drawn: dict[str, Markup] = {}
+        self._named: dict[str, str] = {}  # file name → hash of the specification it holds
         if cache:
             cache.mkdir(parents=True, exist_ok=True)
 
     def figure(self, chart: Chart, base: str) -> Markup:
         """The chart as HTML. ``base`` is the way from the page to the site's root, ``.`` at the root."""
-        name = slug(chart.name)
+        spec = json.dumps(chart.spec)
+        key = hashlib.sha256(spec.encode()).hexdigest()
+        name = self._own_name(slug(chart.name), key)
         if name not in self.drawn:
-            self.drawn[name] = self._files(name, chart)
+            self.drawn[name] = self._files(name, chart, spec, key)
         return Markup(
             '<figure class="chart" data-search-exclude data-chart="{name}" data-base="{base}">'
             '<div class="draw" role="img" aria-label="{label}">{drawing}</div>'
@@ -48,9 +51,12 @@ class Figures:
             '<a href="{base}/charts/{name}.json">Vega-Lite</a></figcaption></figure>'
         ).format(name=name, base=base, label=f"{chart.title}. {chart.alternative}", drawing=self.drawn[name])
 
-    def _files(self, name: str, chart: Chart) -> Markup:
-        spec = json.dumps(chart.spec)
-        drawing = self._drawing(chart, hashlib.sha256(spec.encode()).hexdigest())
+    def _own_name(self, name: str, key: str) -> str:
+        """Two charts of one name, as of two shapes of a cell, are two files: the second carries its hash."""
+        return name if self._named.setdefault(name, key) == key else f"{name}-{key[:12]}"
+
+    def _files(self, name: str, chart: Chart, spec: str, key: str) -> Markup:
+        drawing = self._drawing(chart, key)
         call = f"tensorAssetsChart({json.dumps(name)}, {spec});\n".replace("</", "<\\/")
         for suffix, text in ((".json", spec), (".js", call), (".svg", drawing)):
             (self.folder / f"{name}{suffix}").write_text(text, encoding="utf-8")
@@ -59,9 +65,11 @@ class Figures:
     def _drawing(self, chart: Chart, key: str) -> str:
         if self.cache is None:
             return charts.svg(chart)
-        kept = self.cache / f"{key}.svg"
+        kept = self.cache / f"{key}-{version('vl-convert-python')}.svg"  # another version draws otherwise
         if not kept.exists():
-            kept.write_text(charts.svg(chart), encoding="utf-8")
+            staged = kept.with_suffix(f".{id(chart):x}")
+            staged.write_text(charts.svg(chart), encoding="utf-8")
+            staged.replace(kept)
         return kept.read_text(encoding="utf-8")
 
 
@@ -73,7 +81,9 @@ def vega_bundle(cache: Path | None) -> str:
     bundle = vl_convert.javascript_bundle(None)  # type: ignore[arg-type]  # without a snippet it is the whole bundle
     text = f"(function () {{\n{bundle}\n}})();\n"  # wrapped: its one-letter names would be everyone's
     if kept:
-        kept.write_text(text, encoding="utf-8")
+        staged = kept.with_suffix(f".{id(text):x}")
+        staged.write_text(text, encoding="utf-8")
+        staged.replace(kept)
     return text
 
 

@@ -56,10 +56,15 @@ def read_page(path: Path) -> Page:
     return page
 
 
+# Schemes that a page may hand to a reader; anything else, javascript: among them, runs or opens what nobody looked at.
+OUTWARD = {"http", "https", "mailto"}
+
+
 def _problem(name: str, address: str, files: set[str], pages: dict[str, Page]) -> str:
     parts = urlsplit(address)
     if parts.scheme or parts.netloc:
-        return ""
+        own = parts.scheme in ("", *OUTWARD) or address.startswith("data:image/")
+        return "" if own else f"is of the scheme {parts.scheme}, which no page may use"
     target = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path))) if parts.path else name
     target = next((found for found in (target, posixpath.normpath(f"{target}/index.html")) if found in files), "")
     if not target:

@@ -9,7 +9,17 @@ import altair as alt
 import pandas as pd
 
 from tensor_assets.records import EffortRecord
-from tensor_assets.report.charts import BAND, BAND_SIGMAS, INK, QUIET, ROWS, Chart, finished, one_allocation_each
+from tensor_assets.report.charts import (
+    BAND,
+    BAND_SIGMAS,
+    INK,
+    QUIET,
+    ROWS,
+    Chart,
+    finished,
+    one_allocation_each,
+    without,
+)
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.quantities import duration
 from tensor_assets.report.reading import CLOCK_ORDER, Configuration
@@ -18,7 +28,9 @@ SHOWN_CLOCKS = tuple(reversed(CLOCK_ORDER))  # a caller's view first, the device
 MEANINGS = {"host": "host: a call and a wait", "graph": "graph replay", "device": "device: the activities"}
 
 
-def clocks(timings: pd.DataFrame, target: str, device: str, faces: dict[str, Face], order: list[str]) -> Chart | None:
+def clocks(
+    timings: pd.DataFrame, target: str, device: str, faces: dict[str, Face], order: list[str], left_out: int = 0
+) -> Chart | None:
     """Every clock of a target beside the others, each with its own axis. None where only one was used.
 
     Raises AllocationMismatch if the times of one workload come from more than one allocation.
@@ -35,7 +47,7 @@ def clocks(timings: pd.DataFrame, target: str, device: str, faces: dict[str, Fac
     panels = alt.hconcat(*(_clock_panel(data, clock, shown, titles, faces) for clock in present), spacing=14)
     title = _clock_title(rows, present)
     subtitle = [
-        f"{device}, warm caches, n = {len(data)} timings; logarithmic axes in µs; {allocations}",
+        f"{device}, warm caches, n = {len(data)} timings; logarithmic axes in µs; {allocations}" + without(left_out),
         f"dot: median of process medians; line: their range; band: ±{BAND_SIGMAS:g} A/A standard deviations",
     ]
     spec = finished(panels, data, title, subtitle)
@@ -70,7 +82,10 @@ def cold_and_warm(timings: pd.DataFrame, target: str, device: str, faces: dict[s
     )
     worst = max(data, key=lambda row: row["ratio"])
     title = f"A flushed cache costs up to {worst['factor']} ({worst['label']})"
-    subtitle = [f"{device}, {clock} clock; filled: warm, hollow: L2 flushed before every invocation; medians"]
+    subtitle = [
+        f"{device}, {clock} clock; filled: warm, hollow: L2 flushed before every invocation; medians; "
+        "both of a line on one allocation"
+    ]
     spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
     words = "; ".join(f"{row['label']} {row['warm_text']} warm, {row['cold_text']} cold" for row in data)
     return Chart(name=f"cold-{target}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)

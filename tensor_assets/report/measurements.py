@@ -12,6 +12,7 @@ from tensor_assets.report.charts import Chart
 from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.matrix import configuration_page, shown_clock, slug, target_title
 from tensor_assets.report.reading import Configuration
+from tensor_assets.report.tables import of_main_shapes, of_one_allocation
 from tensor_assets.sessions.effort import paired_ratios
 from tensor_assets.sessions.joining import compare_cells
 from tensor_assets.sessions.method import Axis
@@ -76,14 +77,16 @@ class Measurements:
         return sorted(rows, key=lambda row: (row["session"].key.target, order.get(row["session"].key.workload, 0)))
 
     def _target(self, target: str) -> dict[str, Any]:
-        tables, faces, order = self._writer.tables, self._writer.faces, self._snapshot.workloads()
+        faces, order = self._writer.faces, self._snapshot.workloads()
         device, clock = target_title(self._snapshot, target), shown_clock(self._snapshot, target)
-        overview = charts.latency_overview(tables["cells"], target, clock, device, faces, order) if clock else None
+        names = ("cells", "kernels", "timings")
+        cells, kernels, timings = (of_main_shapes(self._writer.tables[name], self._snapshot, target) for name in names)
+        (together, apart), (beside, elsewhere) = of_one_allocation(cells), of_one_allocation(timings)
         drawn = [
-            overview,
-            charts.activities(tables["kernels"], target, device, faces, order),
-            measure_charts.clocks(tables["timings"], target, device, faces, order),
-            measure_charts.cold_and_warm(tables["timings"], target, device, faces),
+            charts.latency_overview(together, target, clock, device, faces, order, apart) if clock else None,
+            charts.activities(kernels, target, device, faces, order),
+            measure_charts.clocks(beside, target, device, faces, order, elsewhere),
+            measure_charts.cold_and_warm(timings, target, device, faces),
         ]
         return {
             "title": device,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from markupsafe import Markup
 
 from tensor_assets.claims.reading import load_claims
@@ -38,7 +40,7 @@ from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, r
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.report.scripts import Scripts
 from tensor_assets.report.stages import op_hues, program_pane
-from tensor_assets.report.tables import Tables, tables_of, write_tables
+from tensor_assets.report.tables import Tables, of_main_shapes, of_one_allocation, tables_of, write_tables
 from tensor_assets.report.written import WrittenPages
 from tensor_assets.settings import ROOT
 
@@ -133,8 +135,9 @@ class PageWriter:
         """A page that is one generated fragment; ``path`` ends in .html as the built page does."""
         stem = path.removesuffix(".html")
         self.add_file(f".fragments/{path}", fragment)
-        about = f"title: {json.dumps(title)}\nlayout: {layout}\ndescription: {json.dumps(description or title)}"
-        self.add_file(f"{stem}.md", f"---\n{about}\n---\n\n<!-- fragment: {path} -->\n")
+        about = {"title": title, "layout": layout, "description": description or title}
+        written = yaml.safe_dump(about, sort_keys=False, allow_unicode=True, width=math.inf)
+        self.add_file(f"{stem}.md", f"---\n{written}---\n\n<!-- fragment: {path} -->\n")
 
     def add_file(self, path: str, text: str) -> None:
         target = self.out / path
@@ -165,9 +168,10 @@ class PageWriter:
         """The same chart on the page of the workload and of its cells, made once."""
         if (workload, target) not in self.latencies:
             timings = self.tables["timings"]
-            own = timings[timings["shape"] == self.snapshot.main_shape(workload, target)]
+            own = of_main_shapes(timings[timings.workload == workload], self.snapshot, target)
+            shown, left_out = of_one_allocation(own)
             clock = shown_clock(self.snapshot, target)
-            self.latencies[workload, target] = charts.latency(own, workload, target, clock, self.faces)
+            self.latencies[workload, target] = charts.latency(shown, workload, target, clock, self.faces, left_out)
         chart = self.latencies[workload, target]
         return self.figures.figure(chart, root_of_site(page)) if chart else None
 
@@ -212,7 +216,8 @@ class PageWriter:
         figures = []
         for target in self.snapshot.targets():
             device = target_title(self.snapshot, target)
-            chart = charts.activities(self.tables["kernels"], target, device, self.faces, [workload], workload)
+            kernels = of_main_shapes(self.tables["kernels"], self.snapshot, target)
+            chart = charts.activities(kernels, target, device, self.faces, [workload], workload)
             found = [
                 self.latency(workload, target, page),
                 self.figures.figure(chart, root_of_site(page)) if chart else None,

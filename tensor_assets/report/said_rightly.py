@@ -195,7 +195,7 @@ class _Blocks(HTMLParser):
         self.about: dict[str, str] = {}
         self.blocks: list[Block] = []
         self._open: list[Block] = []
-        self._heads: list[str] = []
+        self._heads: dict[int, str] = {}  # by column; a head may begin with an empty cell that is none
         self._column = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -203,7 +203,7 @@ class _Blocks(HTMLParser):
         if "data-cell" in found:
             self.about = json.loads(html.unescape(found["data-cell"]))
         if tag in ("table", "thead"):
-            self._heads = []
+            self._heads = {}
         elif tag == "tr":
             self._column = 0
         if tag in BLOCKS:
@@ -218,15 +218,15 @@ class _Blocks(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in BLOCKS and self._open:
             block = self._open.pop()
+            if tag == "th":
+                self._heads.setdefault(self._column, block.text)  # the head of a row names no column
             if tag in ("td", "th"):
                 self._column += 1
-            if tag == "th":
-                self._heads.append(block.text)
             if block.numbers:
                 self.blocks.append(block)
 
     def _head(self) -> str:
-        return self._heads[self._column] + ": " if self._column < len(self._heads) else ""
+        return self._heads[self._column] + ": " if self._column in self._heads else ""
 
 
 def _number(found: dict[str, str]) -> Number:

@@ -54,6 +54,29 @@ def write_tables(tables: Tables, folder: Path) -> list[Path]:
     return written
 
 
+def of_main_shapes(table: pd.DataFrame, snapshot: Snapshot, target: str) -> pd.DataFrame:
+    """The rows of ``target`` at the shape that stands for each workload: two shapes are two programs."""
+    own = table[table.target == target]
+    pairs = zip(own.workload, own["shape"], strict=True)
+    main = [snapshot.main_shape(workload, target) == shape for workload, shape in pairs]
+    return own[pd.Series(main, index=own.index, dtype=bool)]
+
+
+def of_one_allocation(rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """For each workload the rows of the allocation that timed most of it, and how many configurations that leaves out.
+
+    A configuration that was not timed again after a reboot keeps times that nothing else stands beside.
+    """
+    timed = rows[rows.allocation.notna()]
+    configurations = timed.drop_duplicates([*IDENTITY, "allocation"])
+    counts = configurations.groupby(["workload", "allocation"]).size().reset_index(name="n")
+    most = counts.sort_values(["n", "allocation"]).drop_duplicates("workload", keep="last")
+    kept = set(zip(most.workload, most.allocation, strict=True))
+    pairs = zip(timed.workload, timed.allocation, strict=True)
+    own = pd.Series([pair in kept for pair in pairs], index=timed.index, dtype=bool)
+    return timed[own], len(timed[~own].drop_duplicates(IDENTITY))
+
+
 def intermediate_bytes(plan: Plan) -> int:
     """Memory that holds values between launches: neither inputs, outputs nor library workspace."""
     return sum(buffer.bytes for buffer in plan.buffers if buffer.role == "intermediate")
@@ -106,7 +129,7 @@ def _activities(plan: Plan) -> Row:
         "library_calls": kinds.count("library"),
         "memsets": kinds.count("memset"),
         "copies": kinds.count("memcpy"),
-        "intermediate_bytes": intermediate_bytes(plan),
+        "intermediate_bytes": intermediate_bytes(plan) if plan.buffers else None,  # else it is not reported
     }
 
 

@@ -89,6 +89,7 @@ def put(
 
 def put_effort(store: EvidenceStore, method: str, device_uuid: str, created: str, *, trials: int) -> str:
     """A search-effort comparison of the default variant of the cell that ``put`` makes; returns its id."""
+    found = tuple(Trial(block=n, position=0, variant="default", outcome=Outcome(status="ok")) for n in range(trials))
     record = EffortRecord(
         key=Key(
             workload="bias",
@@ -102,9 +103,7 @@ def put_effort(store: EvidenceStore, method: str, device_uuid: str, created: str
         provenance=Provenance(created=created),
         allocation=Allocation(id=device_uuid, device="NVIDIA H200", device_uuid=device_uuid),
         seed=1,
-        trials=tuple(
-            Trial(block=n, position=0, variant="default", outcome=Outcome(status="ok")) for n in range(trials)
-        ),
+        trials=found,
     )
     return store.put(record)
 

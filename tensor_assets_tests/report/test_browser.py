@@ -194,6 +194,14 @@ def test_an_address_of_a_line_opens_its_stage(built, context):
     assert page.locator("#stage-legalized").is_visible()
 
 
+def test_an_address_that_is_none_breaks_nothing(built, context):
+    for page in ("cells/weight_view/tinygrad.html", "claims.html"):
+        watched = opened(context, f"{(built.site / page).as_uri()}#%")
+        if page.startswith("cells"):
+            watched.page.locator(".stage.show").first.wait_for()
+        assert watched.complaints == []
+
+
 def test_a_value_is_lit_wherever_it_is_found(built, context):
     page = opened(context, on_disk(built, "cells/weight_view/tvm.html")).page
     page.locator(".ops .op", has_text="p").click()

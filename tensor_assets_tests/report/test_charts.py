@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import msgspec
+import pandas as pd
 import pytest
 
 from tensor_assets.errors import AllocationMismatch
 from tensor_assets.records import BenchmarkRecord
-from tensor_assets.report import charts
+from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.faces import in_order, load_faces
 from tensor_assets.report.reading import read_snapshot
-from tensor_assets.report.tables import tables_of
+from tensor_assets.report.said_rightly import _of_chart
+from tensor_assets.report.tables import of_main_shapes, of_one_allocation, tables_of
 from tensor_assets.settings import ROOT
 from tensor_assets_tests.report import campaign
 
@@ -101,3 +103,41 @@ def test_adapters_state_the_promised_colours_and_order():
     assert {name: face.colour for name, face in faces.items()} == COLOURS
     assert in_order(set(COLOURS), faces) == list(COLOURS)
     assert in_order({"zig", "tvm", "ada"}, faces) == ["tvm", "ada", "zig"]
+
+
+def test_activities_of_two_shapes_are_not_added_up(built):
+    snapshot = read_snapshot(built.store)
+    small = [
+        msgspec.structs.replace(
+            c, capture=msgspec.structs.replace(c.capture, key=msgspec.structs.replace(c.key, shape="s"))
+        )
+        for c in snapshot.configurations
+    ]
+    both = msgspec.structs.replace(snapshot, configurations=(*snapshot.configurations, *small))
+    drawn = [
+        charts.activities(of_main_shapes(tables_of(s)["kernels"], s, "cpu"), "cpu", "cpu", FACES, ["bias"], "bias")
+        for s in (snapshot, both)
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_times_of_another_allocation_are_left_out_and_counted(tables):
+    timings = tables["timings"].copy()
+    timings.loc[timings.compiler == "max", "allocation"] = "another"
+    shown, left_out = of_one_allocation(
+        timings[(timings.target == campaign.H200) & (timings.workload == "weight_view")]
+    )
+    assert left_out == 1
+    assert "max" not in set(shown.compiler)
+    chart = charts.latency(shown, "weight_view", campaign.H200, "device", FACES, left_out)
+    assert "1 timed on another allocation left out" in chart.subtitle
+
+
+def test_cold_and_warm_on_several_allocations_says_so(tables):
+    timings = tables["timings"].copy()
+    timings = timings[timings.target == campaign.H200]
+    cold = timings[timings.cache == "warm"].assign(cache="cold", median_ns=lambda rows: rows.median_ns * 2)
+    every = pd.concat([timings[timings.cache == "warm"], cold])
+    every["allocation"] = every.compiler
+    chart = measure_charts.cold_and_warm(every, campaign.H200, campaign.H200, FACES)
+    assert list(_of_chart(chart.spec)) == []

@@ -94,6 +94,14 @@ def test_a_range_of_process_medians_shown_as_a_confidence_interval(page: Page) -
     assert page.draws("Times", "dot: median; line: the range of process medians", rows) == []
 
 
+def test_a_cell_is_read_under_its_own_columns_head(page: Page) -> None:
+    count = page.quote(PROFILE, "/opcodes/matmul/HMMA")
+    rows = f"<tr><th>FFMA</th><td>{count}</td><td>–</td></tr>" * 2
+    for head, complaints in (("<th>executed</th><th>stands</th>", 1), ("<th>stands</th><th>executed</th>", 0)):
+        table = f"<table><thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        assert len(page.says(table)) == complaints
+
+
 def test_static_opcode_counts_shown_as_dynamic(page: Page) -> None:
     count = page.quote(PROFILE, "/opcodes/matmul/HMMA")
     assert "static opcode counts" in page.says(f"<p>HMMA executed {count} times</p>")[0]

@@ -8,14 +8,18 @@ import json
 import re
 import threading
 
+import msgspec
 import pytest
+from mkdocs.utils.meta import get_data
 
 from tensor_assets.errors import SiteBroken
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import STATUSES, CaptureRecord
+from tensor_assets.report import charts
+from tensor_assets.report.figures import Figures
 from tensor_assets.report.links import broken_links
-from tensor_assets.report.pages import write_pages
+from tensor_assets.report.pages import PageWriter, write_pages
 from tensor_assets.report.site import build_site
 from tensor_assets_tests.report import campaign
 
@@ -50,6 +54,7 @@ def test_nothing_leads_nowhere_or_to_another_host(built):
         ('<a href="index.html#a=nothing">x</a>', "nothing, which is not there"),
         ('<script src="https://example.org/x.js"></script>', "loads https://example.org/x.js"),
         ("<img src='//example.org/x.png'>", "loads //example.org/x.png"),
+        ('<a href="javascript:alert(1)">x</a>', "scheme javascript"),
     ],
 )
 def test_the_check_finds_what_it_looks_for(tmp_path, markup, complaint):
@@ -149,3 +154,31 @@ def test_charts_are_loaded_as_scripts_that_name_no_host(built):
         assert spec["datasets"]["rows"]
         assert spec["title"]["text"]
         assert spec["title"]["subtitle"]
+
+
+def test_every_row_of_a_device_timeline_has_the_columns_of_its_head(built):
+    page = (built.site / "cells/weight_view/max.html").read_text()
+    (table,) = re.findall(r'aria-label="Device timeline">(<table.*?</table>)', page, re.DOTALL)
+    head, *rows = re.findall(r"<tr>.*?</tr>", table, re.DOTALL)
+    assert len(rows) == 3
+    assert {len(re.findall(r"<t[dh]\b", row)) for row in (head, *rows)} == {13}
+    assert all(f"{level}<small>of its roof" in head for level in ("HBM", "L2"))
+
+
+def test_charts_of_one_name_do_not_stand_for_each_other(tmp_path):
+    spec = {"data": {"values": [{"x": 1}]}, "mark": "bar", "encoding": {"x": {"field": "x"}}}
+    one = charts.Chart(name="timeline-a", spec=spec, title="one", subtitle="", alternative="")
+    other = msgspec.structs.replace(one, spec=spec | {"mark": "point"})
+    figures = Figures(tmp_path, None)
+    shown = [re.findall('data-chart="(.*?)"', figures.figure(chart, "."))[0] for chart in (one, other, one)]
+    assert shown[0] == shown[2] != shown[1]
+    marks = [json.loads((tmp_path / "charts" / f"{name}.json").read_text())["mark"] for name in shown]
+    assert marks == ["bar", "point", "bar"]
+
+
+@pytest.mark.parametrize("title", ["𝑥 → 𝑦", "a: b # c", '"quoted"', "--- ", "\x7f", "a\nb"])
+def test_a_title_is_what_it_is_whatever_yaml_makes_of_it(tmp_path, title):
+    writer = PageWriter(PublicView(EvidenceStore(str(tmp_path / "store"))), tmp_path / "pages", {}, None)
+    writer.add_page("some.html", title, "<p>here</p>")
+    text = (tmp_path / "pages" / "some.md").read_text(encoding="utf-8")
+    assert get_data(text)[1]["title"] == title
