@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -209,6 +210,7 @@ def _kill_late(process: ProcessNote) -> None:
     end = time.monotonic() + GRACE_SECONDS
     while process.alive:
         if time.monotonic() > end:
-            os.killpg(process.pid, signal.SIGKILL)  # workers see their stdin close, and end
+            with suppress(ProcessLookupError):  # it has just ended
+                os.killpg(process.pid, signal.SIGKILL)  # workers see their stdin close, and end
             return
         time.sleep(0.2)

@@ -118,6 +118,8 @@ class H100RunLauncher(RunLauncher[DagsterInstance], ConfigurableClass):
             if granted is not None:
                 GpuLease(granted.uuid).release(run.run_id)
             raise
+        if launcher.supports_check_run_worker_health:
+            self._instance.add_run_tags(run.run_id, {tags.LAUNCHED: run.run_id})
         self._starting.watch()
 
     def terminate(self, run_id: str) -> bool:

@@ -58,5 +58,8 @@ class ProcessNote(msgspec.Struct, frozen=True, kw_only=True):
         """As Ctrl-C does; the run records itself as cancelled. False if there is nobody to interrupt."""
         if not self.here or not self.alive:
             return False
-        os.kill(self.pid, signal.SIGINT)
+        try:
+            os.kill(self.pid, signal.SIGINT)
+        except ProcessLookupError:  # it has just ended
+            return False
         return True

@@ -34,7 +34,8 @@ ONCE_MORE = {MAX_RETRIES_TAG: "1", RETRY_STRATEGY_TAG: "ALL_STEPS", RETRY_ON_ASS
 class DeviceQueue(QueuedRunCoordinator[Any]):
     """Dagster's queue, with each run's route and session as tags, whoever launched it.
 
-    Runs of many partitions are also tagged to be repeated once if they die, where ``run_retries`` are enabled.
+    Runs of many partitions are also tagged to be repeated once if they die, where ``run_retries`` are enabled and
+    whoever launched them has said nothing else.
 
     ``tag_concurrency_limits`` on ``tensor_assets/route`` with value ``gpu`` limit the runs on all GPUs together, those
     on each ``tensor_assets/session`` the runs on one. Unless they are given: one at a time.
@@ -51,7 +52,7 @@ class DeviceQueue(QueuedRunCoordinator[Any]):
         if stamped[tags.ROUTE] == tags.GPU:
             stamped[tags.SESSION] = tags.session_of(run)
         if ASSET_PARTITION_RANGE_START_TAG in run.tags:
-            stamped = {**ONCE_MORE, **stamped}
+            stamped |= {key: value for key, value in ONCE_MORE.items() if key not in run.tags}
         self._instance.add_run_tags(run.run_id, stamped)
         return super().submit_run(context)
 

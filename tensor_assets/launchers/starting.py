@@ -28,32 +28,43 @@ class StartWatch:
         self._instance, self._launcher_of = instance, launcher_of
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._thread: threading.Thread | None = None
+        self._asked = False  # since the thread looked last
 
     def watch(self) -> None:
         """Keep looking, in the background, as long as a run is starting."""
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
+            self._asked = True
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._look, name="start watch", daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
         self._stopped.set()
-        if self._thread is not None:
-            self._thread.join(POLL_SECONDS * 5)
+        if thread := self._thread:
+            thread.join(POLL_SECONDS * 5)
 
     def sweep(self) -> int:
-        """Fail the runs whose worker is known to have died before it started; returns how many are still starting."""
+        """Fail the runs whose worker is known to have died before it started; returns how many are still starting.
+
+        A run is "starting" for Dagster before its launcher was asked: that one knows nothing of it yet, or knows the
+        run that it repeats, so nothing it says counts.
+        """
         starting = self._instance.get_runs(filters=RunsFilter(statuses=[DagsterRunStatus.STARTING]))
-        return sum(self._is_starting(run) for run in starting if tags.ROUTE in run.tags)
+        return sum(self._is_starting(run) for run in starting if run.tags.get(tags.LAUNCHED) == run.run_id)
 
     def _look(self) -> None:
         while not self._stopped.wait(POLL_SECONDS):
+            self._asked = False
             try:
-                if not self.sweep():
-                    return
+                found = self.sweep()
             except Exception:
                 # A database that is busy, a cluster that does not answer: the next look may succeed.
                 _log.exception("could not look after starting runs")
+                continue
+            with self._lock:
+                if not found and not self._asked:
+                    self._thread = None
+                    return
 
     def _is_starting(self, run: DagsterRun) -> bool:
         launcher = self._launcher_of(run)

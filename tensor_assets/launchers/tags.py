@@ -19,6 +19,9 @@ BOOT = "tensor_assets/boot"  # boot id of the host it was granted on
 HOST = "tensor_assets/host"
 BOUND = "tensor_assets/bound"  # the session again, on runs that have a device: finds a session's earlier grants
 PROCESS = "tensor_assets/process"  # the run's own process: host, boot, pid and start time
+LAUNCHED = (
+    "tensor_assets/launched"  # the run that its nested launcher has taken on: from then on it can tell its health
+)
 
 GPU, DEFAULT = "gpu", "default"
 

@@ -14,10 +14,11 @@ from dagster._core.launcher import LaunchRunContext, WorkerStatus
 from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
 
 from tensor_assets.errors import DeviceRefused, LauncherMisconfigured
-from tensor_assets.launchers import H100RunLauncher, HostRunLauncher, tags
+from tensor_assets.launchers import H100RunLauncher, HostRunLauncher, starting, tags
 from tensor_assets.launchers import host as host_launcher
 from tensor_assets.launchers.landing import landed
 from tensor_assets.launchers.processes import ProcessNote
+from tensor_assets.launchers.starting import StartWatch
 from tensor_assets.sessions.gpu_lease import GpuLease
 from tensor_assets_tests.launchers import obedient
 from tensor_assets_tests.launchers.test_grants import ONE, host  # noqa: F401
@@ -127,9 +128,38 @@ def test_another_process_finds_a_run_that_died_before_it_started(instance_with):
     """The launching daemon is gone with its memory: whoever asks for any run's health sees it."""
     instance = instance_with(gpu=OBEDIENT)
     obedient.health = WorkerStatus.NOT_FOUND
-    run = started(instance, capture="cuda", run_tags={tags.ROUTE: tags.GPU})
+    run = started(instance, capture="cuda", run_tags={tags.ROUTE: tags.GPU, tags.LAUNCHED: "mine"})
     instance.run_launcher.check_run_worker_health(run)
     assert instance.get_run_by_id("mine").status == dg.DagsterRunStatus.FAILURE
+
+
+@pytest.mark.parametrize("inherited", [{}, {tags.LAUNCHED: "the run that it repeats"}])
+def test_a_run_whose_launcher_is_still_at_work_is_not_taken_for_dead(instance_with, inherited):
+    """Docker answers "no container" until it has pulled the image, and of a rerun that its parent's has exited."""
+    instance = instance_with(gpu=OBEDIENT)
+    obedient.health = WorkerStatus.NOT_FOUND
+    run = started(instance, capture="cuda", run_tags={tags.ROUTE: tags.GPU, **inherited})
+    instance.run_launcher.check_run_worker_health(run)
+    assert instance.get_run_by_id("mine").status == dg.DagsterRunStatus.STARTING
+
+
+def test_a_run_that_starts_as_the_last_look_ends_is_looked_after(instance_with, monkeypatch):
+    instance = instance_with(gpu=OBEDIENT)
+    watch, looks = StartWatch(instance, lambda _: None), []
+
+    def sweep() -> int:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            watch.watch()  # by the thread that launches
+        return 0
+
+    monkeypatch.setattr(starting, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(watch, "sweep", sweep)
+    watch.watch()
+    end = time.monotonic() + 60
+    while watch._thread is not None and time.monotonic() < end:
+        time.sleep(0.01)
+    assert looks == [0, 1]
 
 
 def test_health_is_the_nested_launchers_and_the_processs(instance_with):
@@ -218,7 +248,8 @@ def test_the_queue_stamps_what_its_limits_count(instance_with, monkeypatch):
 def test_the_queue_has_a_run_of_many_partitions_repeated_once_if_it_dies(instance_with, monkeypatch):
     monkeypatch.setattr(QueuedRunCoordinator, "submit_run", lambda *_: None)
     instance = instance_with()
-    for run_tags, repeated in (({"dagster/asset_partition_range_start": "a|gemm"}, "1"), ({}, None)):
+    many = {"dagster/asset_partition_range_start": "a|gemm"}
+    for run_tags, repeated in ((many, "1"), ({**many, "dagster/max_retries": "0"}, "0"), ({}, None)):
         run = instance.add_run(launched(capture="cpu", run_tags=run_tags))
         instance.run_coordinator.submit_run(SubmitRunContext(run, workspace=None))
         assert instance.get_run_by_id("mine").tags.get("dagster/max_retries") == repeated
