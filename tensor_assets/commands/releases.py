@@ -91,6 +91,7 @@ def _one(
             continue
         done = try_release(space, compiler, options, workloads, decides=options is asked[-1])
         yield from [told(done)] if isinstance(done, Proposal) else _results(done)
+        yield from (f"ALERT        {changes.record.headline}" for changes in done.changes if changes.record.alert)
 
 
 def told(wanted: Proposal) -> str:
@@ -112,9 +113,6 @@ def _results(done: Tried) -> Iterator[str]:
     for cell in record.cells:
         what = f"{cell.workload} {cell.variant}"
         yield f"             {what:<34} code {cell.code}, numbers {cell.numbers}, speed {cell.speed}"
-    for changes in done.changes:
-        if changes.record.alert:
-            yield f"ALERT        {changes.record.headline}"
 
 
 def _decide(compiler: str, version: str, word: Word, reason: str) -> None:

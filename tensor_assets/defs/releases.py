@@ -15,7 +15,7 @@ from tensor_assets.defs.release_metadata import changes_metadata, news_metadata,
 from tensor_assets.defs.resources import SessionConfig, WorkspaceResource
 from tensor_assets.errors import TensorAssetsError
 from tensor_assets.launchers.launcher import POOL as GPU_POOL
-from tensor_assets.partitions import COMPILERS, EVERY, Cell
+from tensor_assets.partitions import CELLS, COMPILERS, EVERY, Cell
 from tensor_assets.releases.accepted import accepted_release
 from tensor_assets.releases.changes import record_changes
 from tensor_assets.releases.news import release_news
@@ -72,13 +72,14 @@ def release_trial(
     """
     space, compiler = workspace.open(), context.partition_key
     done = try_release(space, compiler, config.options(), tuple(config.workloads))
-    if isinstance(done, Proposal):
-        told = proposal_metadata(done, accepted_release(space.adapter(compiler)))
-        return dg.MaterializeResult(metadata=told, check_results=[held_check(space, compiler)])
     for changes in done.changes:
         if changes.record.alert:
             context.log.warning(changes.record.headline)
-    return dg.MaterializeResult(metadata=trial_metadata(done), check_results=[held_check(space, compiler)])
+    if isinstance(done, Proposal):
+        told = proposal_metadata(done, accepted_release(space.adapter(compiler)))
+    else:
+        told = trial_metadata(done)
+    return dg.MaterializeResult(metadata=told, check_results=[held_check(space, compiler)])
 
 
 @dg.asset(
@@ -120,7 +121,7 @@ def nightly_releases(context: dg.ScheduleEvaluationContext, workspace: Workspace
     """One run a compiler and night, whatever happened to the night's other runs."""
     night = context.scheduled_execution_time.date().isoformat()
     for name, adapter in workspace.open().adapters.items():
-        if adapter.package:
+        if adapter.package and name in COMPILERS.get_partition_keys():  # a newcomer's once the location is reloaded
             yield dg.RunRequest(run_key=f"{name} {night}", partition_key=name)
 
 
@@ -140,14 +141,32 @@ def new_releases(context: dg.SensorEvaluationContext, workspace: WorkspaceResour
     except TensorAssetsError as error:
         return dg.SkipReason(f"the store cannot be asked: {error}")
     cursor = Cursor.read(context.cursor)
-    fresh = [wanted for wanted in wants.runs if wanted.name not in cursor.requested]
+    runs = [wanted for wanted in wants.runs if _has_partition(wanted)]
+    fresh = [wanted for wanted in runs if wanted.name not in cursor.requested]
     if not fresh:
-        waiting = [f"{wanted.name} was requested and has left no record: see its run" for wanted in wants.runs]
-        return dg.SkipReason("; ".join(waiting or wants.reasons) or "no compiler has a package")
+        said = [*_waiting(runs), *_unknown(wants.runs), *wants.reasons]
+        return dg.SkipReason("; ".join(said) or "no compiler has a package")
     return dg.SensorResult(
         run_requests=[_request(wanted, cursor, space.settings.target) for wanted in fresh],
-        cursor=cursor.after([wanted.name for wanted in wants.runs]),
+        cursor=cursor.after([wanted.name for wanted in runs]),
     )
+
+
+def _has_partition(wanted: Wanted) -> bool:
+    """Whether this code location, as it was loaded, has what the run is for: Dagster gives up a tick that asks for
+    anything else, with all its other requests."""
+    if wanted.kind == "cell":
+        return CELLS.has_partition_key(Cell(wanted.workload, wanted.compiler).partition)
+    return wanted.kind == "changes" or COMPILERS.has_partition_key(wanted.compiler)
+
+
+def _waiting(runs: list[Wanted]) -> list[str]:
+    """What was requested and is still wanted. Cells are so for ever: their captures were made by the trial."""
+    return [f"{one.name} was requested and has left no record: see its run" for one in runs if one.kind != "cell"]
+
+
+def _unknown(runs: list[Wanted]) -> list[str]:
+    return [f"{one.name} has no partition: reload the code location" for one in runs if not _has_partition(one)]
 
 
 class Cursor(NamedTuple):
@@ -162,7 +181,7 @@ class Cursor(NamedTuple):
         try:
             found = json.loads(text or "{}")
             return cls(int(found.get("again", 0)), frozenset(map(str, found.get("requested", ()))))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, OverflowError):
             return cls(0, frozenset())
 
     def after(self, names: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -99,10 +100,12 @@ def lock_file(store: Evidences, lock: Evidence, cache: Path) -> Path:
     folder = cache / "locks"
     path = folder / f"{lock.sha256}.lock"
     if not path.is_file() or lock_hash(path) != lock.sha256:
+        content = store.read(lock)
         folder.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_bytes(store.read(lock))
-        new.rename(path)
+        # A name of its own: runs that start together, and the threads of one, all find it missing.
+        with tempfile.NamedTemporaryFile(prefix=f"{lock.sha256}-", suffix=".new", dir=folder, delete=False) as new:
+            new.write(content)
+        Path(new.name).rename(path)
     return path
 
 

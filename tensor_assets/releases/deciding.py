@@ -21,19 +21,45 @@ def decide(space: Workspace, compiler: str, release: Mapping[str, str]) -> Store
     """The rule: a release is accepted if nothing broke on any target it was tried on, else held.
 
     None where its trials could compare nothing, since that says nothing of it. What a person decided of this release
-    stands, and trials that decide the same as before file nothing new.
+    stands, and trials that decide the same as before file nothing new; but an acceptance beside another lock of the
+    repository has lapsed, whoever made it.
     """
-    trials = [pair for pair in trials_of(space.store, compiler, release).values() if _tells(pair[1])]
-    if not trials:
-        return None
-    trial_id, trial = next((pair for pair in trials if pair[1].outcome.status != "ok"), trials[-1])
     known = decision_on(space.store, compiler, release)
-    word: Word = "accepted" if trial.outcome.status == "ok" else "held"
-    if known and (known[1].by == "person" or known[1].decision == word):
+    telling = _telling_trial(space, compiler, release)
+    if telling is None:
+        return None
+    trial_id, trial = telling
+    if known and _stands(space, known[1], trial):
         return Stored(*known, reused=True)
     assert trial.lock is not None, "a release on trial has a lock"
     reason = trial.outcome.reason or "nothing broke"
-    return _filed(space, compiler, trial.candidate, trial.lock, word, reason, "rule", trial_id)
+    return _filed(space, compiler, trial.candidate, trial.lock, _word(trial), reason, "rule", trial_id)
+
+
+def undecided(space: Workspace, compiler: str, release: Mapping[str, str]) -> str:
+    """The trial on which ``decide`` has yet to decide: whoever made it was killed before. Empty where there is none."""
+    known = decision_on(space.store, compiler, release)
+    telling = _telling_trial(space, compiler, release)
+    return telling[0] if telling and not (known and _stands(space, known[1], telling[1])) else ""
+
+
+def lapsed(space: Workspace, decision: DecisionRecord) -> bool:
+    """Whether a release was accepted beside another lock of the repository, so that it is not in force any more."""
+    return decision.decision == "accepted" and decision.base != lock_hash(space.adapter(decision.key.compiler).own_lock)
+
+
+def _telling_trial(space: Workspace, compiler: str, release: Mapping[str, str]) -> tuple[str, TrialRecord] | None:
+    """The trial that decides: the first that is not ok, else the newest."""
+    trials = [pair for pair in trials_of(space.store, compiler, release).values() if _tells(pair[1])]
+    return next((pair for pair in trials if pair[1].outcome.status != "ok"), trials[-1] if trials else None)
+
+
+def _stands(space: Workspace, known: DecisionRecord, trial: TrialRecord) -> bool:
+    return not lapsed(space, known) and (known.by == "person" or known.decision == _word(trial))
+
+
+def _word(trial: TrialRecord) -> Word:
+    return "accepted" if trial.outcome.status == "ok" else "held"
 
 
 def _tells(trial: TrialRecord) -> bool:

@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.records import CaptureRecord
-from tensor_assets.releases.accepted import accepted_decision, accepted_release, release_id, release_title, trials_of
+from tensor_assets.releases.accepted import accepted_decision, release_id, release_title, trials_of
 from tensor_assets.releases.changes import untold
+from tensor_assets.releases.deciding import undecided
 from tensor_assets.releases.running import proposal
 
 
@@ -36,9 +37,12 @@ def wanted_of(space: Workspace, options: Options) -> Wants:
     for compiler in space.adapters:
         found = proposal(space, compiler, options)
         if found.runs:
-            accepted = release_id(accepted_release(space.adapter(compiler)))
+            accepted = space.adapter(compiler).lock_sha256[:16]
             name = f"trial {compiler} {release_id(found.release)} after {accepted} on {options.target}"
             runs.append(Wanted("trial", compiler, "", "", found.why, name))
+        elif found.release and (trial := undecided(space, compiler, found.release)):
+            why = f"{release_title(found.release)} was tried and nobody decided"
+            runs.append(Wanted("trial", compiler, "", "", why, f"decision {compiler} {trial}"))
         else:
             reasons.append(f"{compiler}: {found.why}")
         runs += _cells(space, compiler, options)
@@ -57,6 +61,7 @@ def _cells(space: Workspace, compiler: str, options: Options) -> list[Wanted]:
         for _, record in space.store.records(CaptureRecord)
         if (record.key.compiler, record.key.environment, record.key.target)
         == (compiler, trial[1].environments[0], options.target)
+        and record.key.workload in space.workloads
     }
     why, name = f"{release_title(release)} is accepted", f"{release_id(release)} on {options.target}"
     return [
@@ -67,6 +72,7 @@ def _cells(space: Workspace, compiler: str, options: Options) -> list[Wanted]:
 
 def _untold(space: Workspace) -> list[Wanted]:
     return [
-        Wanted("changes", decision.key.compiler, "", "", f"{decision.decision}: not told yet", f"changes {trial_id}")
-        for _, decision, trial_id, _ in untold(space.store)
+        Wanted("changes", decision.key.compiler, "", "", why, f"changes {decision_id} {trial_id}")
+        for decision_id, decision, trial_id, _ in untold(space.store)
+        for why in [f"{decision.decision}: not told yet"]
     ]

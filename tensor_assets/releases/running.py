@@ -12,7 +12,7 @@ from tensor_assets.records import CaptureRecord, ChangesRecord, DecisionRecord, 
 from tensor_assets.releases.accepted import accepted_release, decision_on, lock_file, release_title, trials_of
 from tensor_assets.releases.candidates import Candidate
 from tensor_assets.releases.changes import record_changes
-from tensor_assets.releases.deciding import decide
+from tensor_assets.releases.deciding import decide, lapsed
 from tensor_assets.releases.news import latest_news
 from tensor_assets.releases.trial import Cell, Trial
 
@@ -27,6 +27,7 @@ class Proposal(NamedTuple):
     release: dict[str, str]  # empty where there is no candidate
     cells: tuple[Cell, ...]  # to run it on; empty where nothing would run
     why: str
+    changes: tuple[Stored[ChangesRecord], ...] = ()  # of an earlier trial that nobody had told yet
 
     @property
     def runs(self) -> bool:
@@ -61,13 +62,14 @@ def proposal(
         return Proposal(compiler, {}, (), news.remark or f"{release_title(news.accepted)} is the newest")
     title = f"{release_title(news.candidate)} after {release_title(news.accepted)}"
     tried = trials_of(space.store, compiler, news.candidate).get(options.target)
-    if tried and tried[1].previous == accepted and not options.force:
-        decided = decision_on(space.store, compiler, news.candidate)
+    decided = decision_on(space.store, compiler, news.candidate)
+    if tried and not options.force and _counts(space, tried[1], decided[1] if decided else None):
         word = decided[1].decision if decided else "not decided"
-        return Proposal(compiler, news.candidate, (), f"{title} was tried and is {word}: {tried[1].outcome.reason}")
+        because = tried[1].outcome.reason or "nothing broke"
+        return Proposal(compiler, news.candidate, (), f"{title} was tried and is {word}: {because}")
     given = tuple((workload, options.shape) for workload in workloads)
     cells = given or captured_cells(space, compiler, options)
-    return Proposal(compiler, news.candidate, cells, f"{title}{' (forced)' if tried else ''}")
+    return Proposal(compiler, news.candidate, cells, f"{title}{' (forced)' if tried and options.force else ''}")
 
 
 def try_release(
@@ -79,7 +81,7 @@ def try_release(
     """
     wanted = proposal(space, compiler, options, workloads)
     if not wanted.runs:
-        return wanted
+        return _caught_up(space, wanted) if decides and wanted.release else wanted
     news = latest_news(space.store, compiler)
     assert news is not None
     assert news.record.lock is not None, "a candidate has a lock"
@@ -88,6 +90,25 @@ def try_release(
     trial = Trial(space, candidate, wanted.cells, options).run()
     decision = decide(space, compiler, candidate.release) if decides else None
     return Tried(trial, decision, record_changes(space))
+
+
+def _counts(space: Workspace, trial: TrialRecord, decided: DecisionRecord | None) -> bool:
+    """Whether what was tried need not be tried again: after the release accepted now and, where it was accepted itself
+    and that has lapsed, beside the very lock of now."""
+    adapter = space.adapter(trial.key.compiler)
+    if decided and lapsed(space, decided) and trial.accepted_lock.sha256 != adapter.lock_sha256:
+        return False
+    return trial.previous == accepted_release(adapter)
+
+
+def _caught_up(space: Workspace, wanted: Proposal) -> Proposal:
+    """What whoever tried it did not come to do: killed in between, or trying it on other targets first."""
+    decided = decide(space, wanted.compiler, wanted.release)
+    changes = tuple(record_changes(space))
+    if decided is None or decided.reused:
+        return wanted._replace(changes=changes)
+    said = f"{release_title(wanted.release)} was tried before and is {decided.record.decision}: {decided.record.reason}"
+    return wanted._replace(why=said, changes=changes)
 
 
 def captured_cells(space: Workspace, compiler: str, options: Options) -> tuple[Cell, ...]:

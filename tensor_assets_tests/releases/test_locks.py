@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
 
+from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Outcome
-from tensor_assets.releases.accepted import release_title
+from tensor_assets.releases.accepted import lock_file, release_title
 from tensor_assets.releases.locks import lock_difference, lock_with, release_in, versions_in
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets_tests.releases.indexes import NAME, folder_index, use, wheel
@@ -120,3 +122,14 @@ def test_another_pin_gives_way_where_the_new_version_cannot_do_with_it(adapter, 
 )
 def test_a_release_is_called_by_its_versions_in_any_order(release, title):
     assert release_title(release) == title
+
+
+def test_runs_that_start_together_all_find_a_decisions_lock_whole(tmp_path):
+    store = EvidenceStore(str(tmp_path / "store"))
+    content = b"tiny-compiler==1.0\n" * 2000
+    kept = store.put_bytes(content, "text/plain", "toy.lock.txt")
+    with ThreadPoolExecutor(4) as pool:
+        for cache in (tmp_path / f"cache-{place}" for place in range(20)):
+            jobs = [pool.submit(lambda place: lock_file(store, kept, place).read_bytes(), cache) for _ in range(4)]
+            assert {job.result() for job in jobs} == {content}
+            assert len(list((cache / "locks").iterdir())) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +11,9 @@ import dagster as dg
 import pytest
 
 from tensor_assets.campaign.capture import capture_cell
+from tensor_assets.defs import releases
 from tensor_assets.releases.deciding import decide_by_hand
+from tensor_assets.releases.requests import Wanted, Wants
 from tensor_assets_tests.releases.toy import SMALL, Checkout
 
 pytestmark = [pytest.mark.instance, pytest.mark.compilers]
@@ -102,7 +105,9 @@ def test_from_the_nights_question_to_the_accepted_cells(checkout: Checkout, loca
     (cell,) = after.run_requests
     assert (cell.job_name, str(cell.partition_key)) == ("capture_cells", "tinygrad|weight_view")
     assert location.run(cell).success
-    assert location.tick(after.cursor).run_requests == []
+    nothing = location.tick(after.cursor)
+    assert nothing.run_requests == []
+    assert nothing.skip_message == "tinygrad: 1.1 was accepted since the package index was asked"
     assert location.run(dg.RunRequest(job_name="tell_changes")).success
 
 
@@ -139,6 +144,7 @@ def test_a_cursor_that_is_none_and_a_store_that_is_damaged(checkout: Checkout, l
     location.run(location.night(1)[0], "ask_index")
     key = location.tick().run_requests[0].run_key
     assert location.tick("{ not ours").run_requests[0].run_key == key
+    assert location.tick('{"again": 1e999}').run_requests[0].run_key == key
     assert location.tick('{"again": 1}').run_requests[0].run_key == f"{key} #1"
     for record in (checkout.folder / "store" / "records" / "release").rglob("*.json"):
         record.chmod(0o644)
@@ -146,3 +152,20 @@ def test_a_cursor_that_is_none_and_a_store_that_is_damaged(checkout: Checkout, l
     said = location.tick()
     assert not said.run_requests
     assert said.skip_message.startswith("the store cannot be asked: ")
+
+
+def test_what_the_loaded_location_has_no_partition_for_keeps_nothing_else_from_being_requested(
+    checkout: Checkout, location: Location, monkeypatch: pytest.MonkeyPatch
+):
+    newcomer = checkout.adapter.with_name("newcomer")
+    shutil.copytree(checkout.adapter, newcomer)
+    manifest = newcomer / "adapter.json"
+    manifest.write_text(manifest.read_text().replace(NAME, "newcomer"))
+    assert [asked.partition_key for asked in location.night(1)] == [NAME]
+    unknown = [Wanted("cell", NAME, "renamed", "", "", "cell"), Wanted("trial", "newcomer", "", "", "", "trial")]
+    known = Wanted("trial", NAME, "", "", "", "known")
+    monkeypatch.setattr(releases, "wanted_of", lambda *_: Wants([*unknown, known], []))
+    found = location.tick()
+    assert [request.run_key for request in found.run_requests] == ["known"]
+    said = location.tick(found.cursor).skip_message
+    assert "trial has no partition: reload the code location" in said  # and is requested then

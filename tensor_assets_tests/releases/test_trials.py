@@ -12,6 +12,7 @@ from tensor_assets.records import ChangesRecord, SessionRecord
 from tensor_assets.releases.candidates import at_version
 from tensor_assets.releases.deciding import decide_by_hand
 from tensor_assets.releases.news import release_news
+from tensor_assets.releases.requests import wanted_of
 from tensor_assets.releases.running import Proposal, Tried, proposal, try_release
 from tensor_assets.report.pages import write_pages
 from tensor_assets.report.reading import read_snapshot
@@ -151,6 +152,23 @@ def test_a_new_lock_of_the_repository_sets_older_decisions_aside(checkout):
     lock = checkout.adapter / "requirements.lock"
     lock.write_text(lock.read_text() + "# its authors have moved on\n")
     assert checkout.accepted == "1.0"
+    release_news(checkout.opened(), "toy")
+    (wanted,) = wanted_of(checkout.opened(), SMALL).runs
+    assert wanted.why == "1.1 after 1.0"  # the acceptance has lapsed: it is tried again, beside this lock
+    assert isinstance(try_release(checkout.opened(), "toy", SMALL, CELL), Tried)
+    assert checkout.accepted == "1.1"
+
+
+def test_a_release_whose_trial_was_killed_before_it_was_decided(checkout):
+    tried(checkout, "1.1", "ROUNDS = False", decides=False)
+    (wanted,) = wanted_of(checkout.opened(), SMALL).runs
+    assert (wanted.kind, wanted.why) == ("trial", "1.1 was tried and nobody decided")
+    done = try_release(checkout.opened(), "toy", SMALL, CELL)
+    assert isinstance(done, Proposal)
+    assert done.why.startswith("1.1 was tried before and is held: weight_view (default, cpu)")
+    assert [changes.record.alert for changes in done.changes] == [True]
+    assert wanted_of(checkout.opened(), SMALL).runs == []
+    assert try_release(checkout.opened(), "toy", SMALL, CELL).changes == ()
 
 
 def test_any_version_can_be_asked_without_becoming_a_cell(checkout):
