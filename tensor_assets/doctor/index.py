@@ -1,4 +1,4 @@
-"""Whether the package index that uv is configured with answers. No address is known here: uv itself is asked."""
+"""Whether the package index that uv or pip is configured with answers. No address is known here: uv itself is asked."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tensor_assets.doctor.installation import LOCKS, pinned
 from tensor_assets.settings import Settings
 from tensor_assets.workers.adapters import discover
 from tensor_assets.workers.environments import built_environment, environment_folder
+from tensor_assets.workers.pip_settings import index_of_pip
 
 SECONDS = 8.0
 REMEDY = "set UV_DEFAULT_INDEX to an index that this host reaches, or bring environments along: TENSOR_ASSETS_PACKED"
@@ -44,7 +45,13 @@ def environments_missing(settings: Settings) -> bool:
 def _resolve(requirement: str, environ: Mapping[str, str], seconds: float) -> str:
     """Why the index did not answer, or ""."""
     command = [uv.find_uv_bin(), "pip", "compile", "-q", "--no-deps", "--no-header", "--no-cache", "-"]
-    variables = {**environ, "UV_HTTP_TIMEOUT": f"{seconds:.0f}", "UV_HTTP_RETRIES": "0", "NO_COLOR": "1"}
+    variables = {
+        **index_of_pip(environ),
+        **environ,
+        "UV_HTTP_TIMEOUT": f"{seconds:.0f}",
+        "UV_HTTP_RETRIES": "0",
+        "NO_COLOR": "1",
+    }
     try:
         done = subprocess.run(
             command, input=requirement, env=variables, capture_output=True, text=True, timeout=seconds + 1

@@ -18,6 +18,7 @@ from tensor_assets.sessions.inventory import installed_devices
 from tensor_assets.sessions.nvml import Installed
 
 Listed = Callable[[], Sequence[Installed]]
+_EACH = {"applyLimitPerUniqueValue": True}
 
 
 def check_launcher(
@@ -74,8 +75,9 @@ def check_policy(
 def check_queue(
     coordinator: RunCoordinator[Any] | None, launcher: H100RunLauncher, source: Path, listed: Listed = installed_devices
 ) -> Iterator[Finding]:
-    """As many GPU runs at once as there are GPUs; more would wait for each other while holding their processes."""
-    limit = _limit(coordinator)
+    """No more GPU runs at once than there are GPUs, times those of one session, which compile beside each other on
+    its one GPU; more would wait for each other while holding their processes."""
+    limit, of_session = _limit(coordinator, tags.ROUTE, tags.GPU), _limit(coordinator, tags.SESSION, _EACH) or 1
     if limit is None:
         said = "GPU runs are not limited: they start together and wait for each other's GPU"
         yield warn(
@@ -86,11 +88,12 @@ def check_queue(
         devices = len(launcher.policy.allowed(listed())) if launcher.looks_here else limit
     except TensorAssetsError:
         devices = limit  # told by the policy's own check
-    if limit > devices:
-        remedy = f"{{key: {tags.ROUTE}, value: {tags.GPU}, limit: {devices}}} in {source}"
+    most = devices * of_session
+    if limit > most:
+        remedy = f"{{key: {tags.ROUTE}, value: {tags.GPU}, limit: {most}}} in {source}"
         yield warn("run queue", f"{limit} GPU runs at once on {devices} devices: some wait while they run", remedy)
         return
-    yield ok("run queue", f"{limit} GPU runs at once")
+    yield ok("run queue", f"{limit} GPU runs at once, {of_session} of one session")
 
 
 def check_leases() -> Iterator[Finding]:
@@ -113,10 +116,10 @@ def _asked(launcher: H100RunLauncher) -> str:
     return f"asks for {' or '.join(launcher.policy.accelerators)}"
 
 
-def _limit(coordinator: RunCoordinator[Any] | None) -> int | None:
-    """How many runs of the GPU route the queue starts at once; None where it does not count them."""
+def _limit(coordinator: RunCoordinator[Any] | None, key: str, value: Any) -> int | None:
+    """How many runs with this tag the queue starts at once; None where it does not count them."""
     if not isinstance(coordinator, QueuedRunCoordinator):
         return None
     limits = coordinator.get_run_queue_config().tag_concurrency_limits or []
-    found = [limit["limit"] for limit in limits if (limit["key"], limit.get("value")) == (tags.ROUTE, tags.GPU)]
+    found = [limit["limit"] for limit in limits if (limit["key"], limit.get("value")) == (key, value)]
     return int(found[0]) if found else None

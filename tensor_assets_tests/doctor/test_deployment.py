@@ -114,9 +114,15 @@ def served(tmp_path: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_an_index_that_answers(served):
-    found = index.check_index(True, {"UV_DEFAULT_INDEX": served}, seconds=60)
+@pytest.mark.parametrize("variable", ["UV_DEFAULT_INDEX", "PIP_INDEX_URL"])  # as environments are installed
+def test_an_index_that_answers(served, tmp_path, variable):
+    found = index.check_index(True, {variable: served, "HOME": str(tmp_path)}, seconds=60)
     assert found.state == "ok", found.message
+
+
+def test_the_index_of_pip_that_does_not_answer(tmp_path):
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "HOME": str(tmp_path)}
+    assert "127.0.0.1:9" in failed([index.check_index(True, nowhere, seconds=60)]).message
 
 
 def test_wrong_manifests_are_all_named(settings, tmp_path):

@@ -13,6 +13,7 @@ from tensor_assets.errors import DeviceRefused
 from tensor_assets.launchers import DevicePolicy, DeviceQueue, H100RunLauncher
 from tensor_assets.sessions.gpu_lease import GpuLease
 from tensor_assets.sessions.nvml import Installed
+from tensor_assets.settings import ROOT
 from tensor_assets_tests.doctor.test_deployment import failed, states
 
 SOURCE = Path("dagster.yaml")
@@ -86,6 +87,13 @@ def test_the_queue_counts_gpu_runs():
     two = DeviceQueue([{"key": "tensor_assets/route", "value": "gpu", "limit": 2}])
     (found,) = launchers.check_queue(two, launcher, SOURCE, lambda: [H200])
     assert (found.state, "limit: 1" in found.remedy) == ("warn", True)
+
+
+def test_the_checkouts_own_queue_is_right_for_one_gpu(tmp_path):
+    home = written(tmp_path, (ROOT / "dagster.yaml").read_text().replace("[H100]", "[H200]"))
+    ref = instance._read(home.config, str(tmp_path))
+    (found,) = launchers.check_queue(ref.run_coordinator, ref.run_launcher, SOURCE, lambda: [H200])
+    assert (found.state, found.message) == ("ok", "4 GPU runs at once, 4 of one session")
 
 
 def test_wrong_launchers_in_dagster_yaml(tmp_path):
