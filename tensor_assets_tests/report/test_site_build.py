@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 import json
 import re
 import threading
@@ -124,6 +125,19 @@ def test_a_missing_fragment_ends_the_build(tmp_path):
     (pages / "limits.md").write_text("# Limits\n\n<!-- fragment: not/there.html -->\n")
     with pytest.raises(SiteBroken):
         build_site(pages, tmp_path / "site")
+
+
+def test_what_a_page_says_of_itself_is_text(tmp_path):
+    about, title = '"><script>alert(1)</script> & more', "T &lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;"
+    pages = write_pages(PublicView(EvidenceStore(str(tmp_path / "empty"))), tmp_path / "pages")
+    writer = PageWriter(PublicView(EvidenceStore(str(tmp_path / "empty"))), tmp_path / "one", {}, None)
+    writer.add_page("some.html", title, "<p>here</p>", description=about)
+    for name in ("some.md", ".fragments/some.html"):
+        (pages / name).parent.mkdir(exist_ok=True)
+        (pages / name).write_bytes((tmp_path / "one" / name).read_bytes())
+    text = (build_site(pages, tmp_path / "site").parent / "some.html").read_text()
+    assert "<script>alert(1)" not in text
+    assert f'<meta name="description" content="{html.escape(about)}">' in text
 
 
 def test_an_empty_store_gives_a_site_that_says_so(tmp_path):
