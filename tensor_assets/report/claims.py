@@ -21,14 +21,13 @@ from tensor_assets.errors import SiteBroken
 from tensor_assets.records import ClaimRecord, StageFile
 from tensor_assets.report.evidence_index import EvidenceRow
 from tensor_assets.report.matrix import configuration_page
+from tensor_assets.report.plain import plain
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import PublicStore, Snapshot
 
 PAGE = "claims.html"
 # Of the documents a claim comes from, as a reader finds them: what verdicts look like in words and in shape.
 MARKS = {"holds": "✓", "differs": "≠", "not measured": "–"}
-# What Markdown would take for its own: written as entities, any text stays what it is.
-_MARKDOWN = str.maketrans({char: f"&#{ord(char)};" for char in "\\`*_{}[]()#+-.!|~:^=\"'"})
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,20 +251,8 @@ class ClaimPages:
         return configuration_page(self._snapshot, shown) if shown else ""
 
 
-def plain(text: str) -> Markup:
-    """``text`` as it is, whatever HTML and Markdown would make of it."""
-    escaped = str(Markup.escape(" ".join(text.split())))
-    parts = escaped.split("&")  # the entities that escaping made stay
-    return Markup("&".join([parts[0].translate(_MARKDOWN), *(_after_entity(part) for part in parts[1:])]))
-
-
 def slug_of(verdict: str) -> str:
     return verdict.replace(" ", "-")
-
-
-def _after_entity(part: str) -> str:
-    entity, _, rest = part.partition(";")
-    return f"{entity};{rest.translate(_MARKDOWN)}"
 
 
 def _expected(expected: Any, tolerance: float | str) -> str:

@@ -1,4 +1,7 @@
-"""Templates filled in for one page at a time. Everything a template prints is escaped unless it is Markup."""
+"""Templates filled in for one page at a time. Everything a template prints is escaped unless it is Markup.
+
+A Markdown page prints what records say in words through the filter ``plain``, or as a fragment beside the page.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from markupsafe import Markup
 from tensor_assets.records import Status
 from tensor_assets.report import quantities
 from tensor_assets.report.faces import MEANINGS, SHAPES
+from tensor_assets.report.plain import plain
 from tensor_assets.report.public import Found, PublicFiles
 from tensor_assets.report.quoting import Quotes
 
@@ -35,6 +39,7 @@ class Renderer:
             count=quantities.count,
             extents=quantities.extents,
         )
+        self.environment.filters["plain"] = plain
         self.files = files
 
     def render(self, template: str, page: str, **context: Any) -> str:

@@ -18,8 +18,9 @@ from tensor_assets.errors import SiteBroken
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Provenance
-from tensor_assets.report.claims import ClaimPages, plain
+from tensor_assets.report.claims import ClaimPages
 from tensor_assets.report.claims_view import view_parts
+from tensor_assets.report.plain import plain
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.rendering import Renderer

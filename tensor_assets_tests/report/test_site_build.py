@@ -9,6 +9,7 @@ import json
 import re
 import threading
 
+import markdown
 import msgspec
 import pytest
 from mkdocs.utils.meta import get_data
@@ -22,6 +23,7 @@ from tensor_assets.report.figures import Figures
 from tensor_assets.report.links import broken_links
 from tensor_assets.report.pages import PageWriter, write_pages
 from tensor_assets.report.site import build_site
+from tensor_assets.report.written import WrittenPages
 from tensor_assets_tests.report import campaign
 
 # What a browser asks for to show the home page.
@@ -138,6 +140,24 @@ def test_what_a_page_says_of_itself_is_text(tmp_path):
     text = (build_site(pages, tmp_path / "site").parent / "some.html").read_text()
     assert "<script>alert(1)" not in text
     assert f'<meta name="description" content="{html.escape(about)}">' in text
+
+
+def test_a_reason_on_a_written_page_is_no_markdown(tmp_path):
+    store = campaign.fill(str(tmp_path / "store"), ("projection_join",))
+    reason = "*x*{: onclick=alert(1) } [y](javascript:alert(2)) <!-- fragment: z -->"
+    for _, record in list(store.records(CaptureRecord)):
+        if record.outcome.status == "rejected":
+            newer = msgspec.structs.replace(record.provenance, created="2030-01-01T00:00:00.000+00:00")
+            outcome = msgspec.structs.replace(record.outcome, reason=reason)
+            store.put(msgspec.structs.replace(record, outcome=outcome, provenance=newer))
+    writer = PageWriter(PublicView(store), tmp_path / "pages", {}, None)
+    writer.show_claims([])
+    WrittenPages(writer, [], []).fill_in("method.md")
+    text, _ = get_data((tmp_path / "pages" / "method.md").read_text(encoding="utf-8"))
+    made = markdown.markdown(text, extensions=["attr_list", "def_list", "tables"])
+    (shown,) = re.findall(r"was rejected: (.*?)\.</p>", made)
+    assert "<" not in shown
+    assert html.unescape(shown) == reason
 
 
 def test_an_empty_store_gives_a_site_that_says_so(tmp_path):
