@@ -118,6 +118,7 @@ def _run(request: str) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.argv = ["dagster", "api", "execute_run", request]  # what its records say it was started as
         execute_run_command.main([request], standalone_mode=False)
         status = 0
     except SystemExit as ended:

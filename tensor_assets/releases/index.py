@@ -55,7 +55,7 @@ def published(package: str, low: str, high: str, *, pre: bool = False) -> list[s
             found.append(step)
         if Version(step) == lowest:
             break
-        step = newest(package, pre=pre, below=step)
+        step = _older(package, Version(step), pre)
     if found and isinstance(step, Outcome):
         # Nothing is older, or the index fell silent half way: then what was found is not all of it.
         again = newest(package, pre=pre)
@@ -65,6 +65,15 @@ def published(package: str, low: str, high: str, *, pre: bool = False) -> list[s
         reason = step.reason if isinstance(step, Outcome) else f"the index has no {package} from {low} to {high}"
         return Outcome(status="unavailable", reason=reason)
     return found[::-1]
+
+
+def _older(package: str, version: Version, pre: bool) -> str | Outcome:
+    """The newest that is older; asked again where there is none while the index answers: it may just have been away."""
+    below = version.public  # "<" has no spelling with a local version either
+    older = newest(package, pre=pre, below=below)
+    if isinstance(older, Outcome) and isinstance(newest(package, pre=pre), str):
+        return newest(package, pre=pre, below=below)
+    return older
 
 
 def _version(package: str, said: str) -> str | Outcome:

@@ -33,6 +33,7 @@ def test_a_launch_from_the_ui_carries_no_tags_and_is_routed(deployment):
     _, record = captures(deployment)["toy_b|two_layer"]
     assert record.allocation.simulated
     assert (record.allocation.device, record.allocation.lease) == (SIMULATED, run)
+    assert record.provenance.command[:3] == ("dagster", "api", "execute_run")
 
 
 def test_a_run_for_the_processor_goes_to_the_default_launcher(deployment):

@@ -51,6 +51,21 @@ def test_an_index_that_falls_silent_half_way_has_told_of_no_versions(monkeypatch
     assert published("tiny-compiler", "1.0", "1.3") == ["1.2", "1.3"], "nothing is older"
 
 
+def test_an_index_that_was_away_for_one_question_still_tells_of_every_version(monkeypatch):
+    silent = Outcome(status="unavailable", reason="no answer within 120 s")
+    answers = {"": ["1.2"] * 9, "1.2": [silent, "1.1"], "1.1": ["1.0"]}
+    monkeypatch.setattr(releases_index, "newest", lambda package, pre=False, below="": answers[below].pop(0))
+    assert published("tiny-compiler", "1.0", "1.2") == ["1.0", "1.1", "1.2"]
+
+
+def test_a_version_of_somebodys_own_build_ends_no_list(tmp_path, monkeypatch):
+    for version in ("1.0", "1.1+cpu"):
+        wheel(tmp_path / "wheels", version)
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    assert published("tiny-compiler", "1.0", "1.9") == ["1.0", "1.1+cpu"]
+
+
 def test_a_folder_of_wheels_is_an_index_too(tmp_path, monkeypatch):
     wheel(tmp_path / "wheels", "0.9")
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path / "wheels"))
