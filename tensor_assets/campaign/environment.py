@@ -32,14 +32,15 @@ class Ready(NamedTuple):
 def environment_record(space: Workspace, compiler: str, target: str = "", *, force: bool = False) -> Ready:
     """The compiler's environment for ``target``, built unless it exists, and its worker's greeting.
 
-    A build or a greeting that fails is the record's outcome. Looked into once per workspace, unless forced. Raises
-    SettingsError for an unknown compiler.
+    A build or a greeting that fails is the record's outcome. Looked into once per workspace, however many cells ask
+    at a time, unless forced. Raises SettingsError for an unknown compiler.
     """
     adapter, target = space.adapter(compiler), target or space.settings.target
-    known = space.environments.get((compiler, target))
-    if known is None or force:
-        known = space.environments[compiler, target] = _ready(space, adapter, target, force)
-    return known
+    with space.looking[compiler, target]:
+        known = space.environments.get((compiler, target))
+        if known is None or force:
+            known = space.environments[compiler, target] = _ready(space, adapter, target, force)
+        return known
 
 
 def searches(record: EnvironmentRecord, variant: str) -> bool:

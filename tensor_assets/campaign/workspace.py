@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -46,6 +47,7 @@ class Workspace:
         self.settings = settings or load_settings()
         self.lease = ""  # of the device, where a launcher granted one
         self.environments: dict[tuple[str, str], Ready] = {}  # by compiler and target, as they were found
+        self.looking: defaultdict[tuple[str, str], Lock] = defaultdict(Lock)  # held while one of these is looked into
         self._abandoned = Event()
 
     @cached_property

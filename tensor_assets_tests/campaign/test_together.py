@@ -53,6 +53,12 @@ def test_cells_are_captured_side_by_side_as_they_are_alone(space: Workspace):
     assert {key: [one.record.outcome.status for one in made] for key, made in together} == alone
 
 
+def test_cells_that_begin_together_look_into_their_compilers_environment_once(space: Workspace):
+    found = side_by_side(space, range(4), lambda _: environment_record(space, "toy", "cpu").stored.id, 4)
+    assert len({result for _, result in found}) == 1
+    assert len(list(space.store.entries("environment"))) == 1
+
+
 def test_an_interrupt_ends_the_workers_and_files_nothing_of_them(space: Workspace, adapters: Path):
     environment_record(space, "toy", "cpu")
     for workload in WORKLOADS:
