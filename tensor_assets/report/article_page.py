@@ -84,7 +84,7 @@ class ArticlePage:
         """The semantic graph beside the text it was read from, each leading to the other."""
         capture, key = configuration.capture.capture, configuration.key
         assert capture is not None
-        if capture.graph is None:
+        if capture.graph is None or not capture.graph.nodes:
             return self._shown("absent", what=f"graph of {key.compiler}")
         hues = op_hues(self._writer.snapshot.program(key.workload, key.shape))
         place = self._article.page(configuration)

@@ -81,7 +81,9 @@ class ClaimPages:
 
     @cached_property
     def _filed(self) -> dict[str, tuple[str, ClaimRecord]]:
-        return {record.claim: (record_id, record) for record_id, record in self._store.records(ClaimRecord)}
+        """The newest of each: one is filed under another key when its claim's scope changes."""
+        filed = sorted(self._store.records(ClaimRecord), key=lambda pair: pair[1].provenance.created)
+        return {record.claim: (record_id, record) for record_id, record in filed}
 
     @cached_property
     def judgements(self) -> dict[str, Judgement]:

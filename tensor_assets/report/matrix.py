@@ -229,7 +229,9 @@ def _word(configuration: Configuration) -> str:
 
 
 def _hover(configuration: Configuration, timing: Timing | None) -> str:
-    parts = [f"{configuration.key.workload} × {configuration.key.compiler}: {configuration.status}"]
+    key = configuration.key
+    variant = "" if key.variant == "default" else f" {key.variant}"  # of a cell that has no default
+    parts = [f"{key.workload} × {key.compiler}{variant}: {configuration.status}"]
     if configuration.capture.outcome.reason:
         parts.append(configuration.capture.outcome.reason)
     if timing and timing.median_ns:

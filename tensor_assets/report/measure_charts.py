@@ -260,10 +260,13 @@ def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
 
 def _effort_title(data: list[dict[str, Any]], subject: str) -> str:
     frame = pd.DataFrame(data)
-    medians = frame.groupby("variant")["median"].median()
+    times = frame.groupby("variant")["median"]
+    medians = times.median()
     costs = frame.groupby("variant")["seconds"].median()
     best, least = str(medians.idxmin()), str(costs.idxmin())
     if best == least:
         return f"{subject}: searching more found nothing quicker than {best}"
+    if times.max()[best] >= times.min()[least]:
+        return f"{subject}: the medians of {best} and {least} overlap, nothing is quicker beyond that"
     gain, cost = medians[least] / medians[best], costs[best] / costs[least]
     return f"{subject}: {best} is {gain:.2f}× quicker than {least} and takes {cost:.0f}× as long to compile"

@@ -149,7 +149,7 @@ class PageWriter:
         context = cell_context(self.snapshot, configuration, self.faces, self.store, self.files, self.highlighter)
         chart = self.latency(configuration.key.workload, configuration.key.target, page)
         found = configuration.capture.capture.graph if configuration.capture.capture else None
-        graph = write_graph(found, page, self.out, context["hues"], self.drawings) if found else None
+        graph = write_graph(found, page, self.out, context["hues"], self.drawings) if found and found.nodes else None
         shown = {
             "chart": chart if configuration.headline else None,
             "graph": graph,

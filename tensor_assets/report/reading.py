@@ -297,14 +297,21 @@ def _identity(key: Key) -> tuple[str, ...]:
 
 
 def _latest(pairs: Iterable[tuple[str, R]]) -> list[tuple[str, R]]:
-    """One record per configuration, whichever environment or method made it: the newest."""
+    """One record per configuration, whichever environment or method made it: the newest.
+
+    A compiler with a patched source is another one: it stands for its configuration only where nothing else does.
+    """
     newest: dict[tuple[str, ...], tuple[str, R]] = {}
     for pair in pairs:
         key = pair[1].key
         place = key.workload, key.shape, key.compiler, key.variant, key.target
-        if place not in newest or _created(pair) > _created(newest[place]):
+        if place not in newest or _standing(pair) > _standing(newest[place]):
             newest[place] = pair
     return list(newest.values())
+
+
+def _standing(pair: tuple[str, Record]) -> tuple[bool, str]:
+    return not pair[1].key.patch, _created(pair)
 
 
 def _created(pair: tuple[str, Record | None]) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tensor_assets.errors import AllocationMismatch
-from tensor_assets.records import BenchmarkRecord
+from tensor_assets.records import BenchmarkRecord, EffortRecord
 from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.faces import in_order, load_faces
 from tensor_assets.report.reading import read_snapshot
@@ -141,3 +141,17 @@ def test_cold_and_warm_on_several_allocations_says_so(tables):
     every["allocation"] = every.compiler
     chart = measure_charts.cold_and_warm(every, campaign.H200, campaign.H200, FACES)
     assert list(_of_chart(chart.spec)) == []
+
+
+def test_a_search_whose_times_overlap_the_defaults_is_not_called_quicker(built):
+    ((_, record),) = built.store.records(EffortRecord)
+    apart = measure_charts.search_effort(record, "weight_view", FACES["tinygrad"])
+    assert "quicker than" in apart.title
+    slow = next(trial for trial in record.trials if trial.variant == "default" and trial.series)
+    trials = [
+        msgspec.structs.replace(trial, series=slow.series) if trial.variant == "tuned" and trial.block else trial
+        for trial in record.trials
+    ]
+    overlapping = msgspec.structs.replace(record, trials=tuple(trials))
+    chart = measure_charts.search_effort(overlapping, "weight_view", FACES["tinygrad"])
+    assert "the medians of tuned and default overlap" in chart.title

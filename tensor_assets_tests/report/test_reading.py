@@ -131,3 +131,16 @@ def test_many_comparisons_are_judged_together(store):
     assert [name for name, comparison in found.items() if comparison.verdict in ("slower", "faster")] == []
     assert found["0"].q == pytest.approx(0.8)
     assert judged_together(cells[:1])["0"].verdict == "slower"
+
+
+def test_a_newer_build_with_a_patched_source_does_not_stand_for_the_compiler(store):
+    plain = next(r for _, r in store.records(CaptureRecord) if (r.key.compiler, r.key.target) == ("tvm", "cpu"))
+    store.put(
+        msgspec.structs.replace(
+            plain,
+            key=msgspec.structs.replace(plain.key, patch="ab" * 32),
+            provenance=msgspec.structs.replace(plain.provenance, created="2030-01-01T00:00:00.000+00:00"),
+        )
+    )
+    shown = [c for c in read_snapshot(store).of_cell("weight_view", "tvm") if c.key.target == "cpu"]
+    assert [c.key.patch for c in shown] == [""]
