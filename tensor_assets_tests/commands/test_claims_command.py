@@ -68,7 +68,7 @@ def test_show_prints_query_match_and_evidence(file: Path, monkeypatch: pytest.Mo
     told = run("show", "plan-toy", "--document")
     for line in ("query     kernels[].grid", "expected  equals [[8, 16, 1]]", "seen      [[8, 16, 1]]", "  record "):
         assert line in told
-    assert '"storage_bytes": 0' in told
+    assert '"storage_bytes": null' in told
 
 
 def test_show_suggests_what_was_meant(file: Path) -> None:
