@@ -20,13 +20,18 @@ UNIVERSAL = ("--universal", "--python-version", "3.11")
 
 
 def versions_in(lock: str) -> dict[str, str]:
-    """Package → version of every pin of a lock; one that is pinned to a file has its file's address for a version."""
+    """Package → version of every pin of a lock; one that is pinned to a file has its file's address for a version.
+
+    Of a package with several pins, each for other Pythons or platforms, the one that applies here is told.
+    """
     found: dict[str, str] = {}
     for line in lock.splitlines():
         requirement = _requirement(line.removesuffix("\\"))
         if requirement is not None:
             pins = [one.version for one in requirement.specifier if one.operator == "=="]
-            found[canonicalize_name(requirement.name)] = requirement.url or (pins[0] if pins else "")
+            name = canonicalize_name(requirement.name)
+            if name not in found or (requirement.marker and requirement.marker.evaluate()):
+                found[name] = requirement.url or (pins[0] if pins else "")
     return found
 
 
@@ -95,14 +100,16 @@ def _resolved(
 
 def _repinned(text: str, pins: Mapping[str, str], free: Collection[str]) -> str:
     """The requirements with other pins; of a ``free`` package the resolver decides the version."""
-    left, lines = dict(pins), []
+    left, lines = set(pins), []
     for line in text.splitlines():
         requirement = _requirement(line)
         name = canonicalize_name(requirement.name) if requirement else ""
         if requirement is not None and name in (*pins, *free):
-            line = _line(requirement.name, left.pop(name, ""), str(requirement.marker or ""))
+            left.discard(name)
+            extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+            line = _line(requirement.name + extras, pins.get(name, ""), str(requirement.marker or ""))
         lines.append(line)
-    lines += [_line(name, version, "") for name, version in left.items()]
+    lines += [_line(name, version, "") for name, version in pins.items() if name in left]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Outcome
 from tensor_assets.releases.accepted import lock_file, release_title
-from tensor_assets.releases.locks import lock_difference, lock_with, release_in, versions_in
+from tensor_assets.releases.locks import _repinned, lock_difference, lock_with, release_in, versions_in
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets_tests.releases.indexes import NAME, folder_index, use, wheel
 
@@ -133,3 +133,17 @@ def test_runs_that_start_together_all_find_a_decisions_lock_whole(tmp_path):
             jobs = [pool.submit(lambda place: lock_file(store, kept, place).read_bytes(), cache) for _ in range(4)]
             assert {job.result() for job in jobs} == {content}
             assert len(list((cache / "locks").iterdir())) == 1
+
+
+def test_a_requirement_with_extras_or_on_several_lines_is_pinned_as_a_whole():
+    text = "tiny[two,one]==1.0 ; sys_platform == 'linux'\ntiny[one]==0.9 ; sys_platform != 'linux'\n"
+    assert _repinned(text, {"tiny": "2.0"}, ()).splitlines() == [
+        'tiny[one,two]==2.0 ; sys_platform == "linux"',
+        'tiny[one]==2.0 ; sys_platform != "linux"',
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_several_pins_the_one_that_applies_here_is_told(order):
+    pins = ["tiny==3.4 ; python_version < '3'", "tiny==3.5 ; python_version >= '3'"][::order]
+    assert versions_in("".join(f"{pin} \\\n    --hash=sha256:00\n" for pin in pins)) == {"tiny": "3.5"}
