@@ -22,7 +22,7 @@ HERE = ".".join(map(str, sys.version_info[:2]))
 @click.option("--python", default=HERE, show_default=True, help="The other host's Python, e.g. 3.12.")
 @click.option("--platform", default=Host(python=HERE).platform, show_default=True, help="A platform that uv knows.")
 @click.option("--installed", multiple=True, help="A compiler that the other host has already; repeat for more.")
-@click.option("--whole", is_flag=True, help="Dagster, its UI and the site too: every command works there.")
+@click.option("--whole", is_flag=True, help="Dagster, its UI and the site too.")
 def pack_command(
     folder: Path, compilers: tuple[str, ...], python: str, platform: str, installed: tuple[str, ...], whole: bool
 ) -> None:

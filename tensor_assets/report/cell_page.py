@@ -34,12 +34,8 @@ def cell_context(
     """Everything ``cell.html`` needs. Puts the evidence it names on the site."""
     key, capture = configuration.key, configuration.capture
     program = snapshot.program(key.workload, key.shape)
-    panes = [program_pane(program)] if program else []
-    for _, file in configuration.stage_files():
-        files.add(file.text)
-    if capture.outcome.log:
-        files.add(capture.outcome.log)
-    panes += stage_panes(configuration, store, highlighter)
+    _add_texts(configuration, files)
+    panes = ([program_pane(program)] if program else []) + stage_panes(configuration, store, highlighter)
     return {
         "c": configuration,
         "key": key,
@@ -69,6 +65,13 @@ def cell_context(
         "session": snapshot.sessions.get(configuration.benchmark.session) if configuration.benchmark else None,
         "limits": _limits(snapshot, configuration),
     }
+
+
+def _add_texts(configuration: Configuration, files: PublicFiles) -> None:
+    for _, file in configuration.stage_files():
+        files.add(file.text)
+    if configuration.capture.outcome.log:
+        files.add(configuration.capture.outcome.log)
 
 
 def medians_of(timing: Timing, at: str) -> list[str]:
