@@ -173,18 +173,8 @@ class Deployment:
 
     def launch(self, cell: str, target: str = "", tags: dict[str, str] | None = None) -> str:
         """One cell's capture, as the UI launches a partition: its tags are the partition's and no others."""
-        compiler, workload = cell.split("|")
-        partition = {
-            "dagster/partition": cell,
-            "dagster/partition/compiler": compiler,
-            "dagster/partition/workload": workload,
-        }
-        return self.materialize(
-            ("semantic_ir", "selected_plan"),
-            "capture",
-            {**partition, **(tags or {})},
-            {"target": target} if target else {},
-        )
+        config = {"target": target} if target else {}
+        return self.materialize(("semantic_ir", "selected_plan"), "capture", cell_tags(cell) | (tags or {}), config)
 
     def materialize(
         self, assets: Sequence[str], op: str, tags: dict[str, str], config: dict[str, Any] | None = None
@@ -205,14 +195,21 @@ class Deployment:
         assert answer["__typename"] == "LaunchRunSuccess", answer
         return answer["run"]["runId"]
 
-    def backfill(self, cells: Sequence[str], tags: dict[str, str] | None = None) -> str:
+    def backfill(
+        self,
+        cells: Sequence[str],
+        tags: dict[str, str] | None = None,
+        assets: Sequence[str] = ("semantic_ir", "selected_plan"),
+        op: str = "capture",
+        config: dict[str, Any] | None = None,
+    ) -> str:
         answer = self.ask(
             BACKFILL,
             params={
                 "partitionNames": list(cells),
-                "assetSelection": [{"path": ["semantic_ir"]}, {"path": ["selected_plan"]}],
+                "assetSelection": [{"path": [name]} for name in assets],
                 "tags": [{"key": key, "value": value} for key, value in (tags or {}).items()],
-                "runConfigData": {"ops": {"capture": {"config": {"shape": "matrix_inspect"}}}},
+                "runConfigData": {"ops": {op: {"config": {"shape": "matrix_inspect", **(config or {})}}}},
             },
         )["launchPartitionBackfill"]
         assert answer["__typename"] == "LaunchBackfillSuccess", answer
@@ -241,10 +238,10 @@ class Deployment:
             [event["message"] for event in events if event.get("message")] + [e["message"] for e in errors] + causes
         )
 
-    def ended(self, run: str) -> str:
+    def ended(self, run: str, patience: float = PATIENCE) -> str:
         final = ("SUCCESS", "FAILURE", "CANCELED")
         return self.wait_for(
-            lambda: status if (status := self.run(run)["status"]) in final else "", f"the end of run {run}"
+            lambda: status if (status := self.run(run)["status"]) in final else "", f"the end of run {run}", patience
         )
 
     def backfill_ended(self, backfill: str, patience: float = PATIENCE) -> str:
@@ -323,6 +320,16 @@ def make_workloads(folder: Path, count: int) -> list[str]:
     for name, source in zip(names, itertools.cycle(sources), strict=False):
         (folder / f"{name}.json").write_text(json.dumps({**json.loads(source.read_text()), "workload": name}))
     return names
+
+
+def cell_tags(cell: str) -> dict[str, str]:
+    """A partition's, as the UI gives them."""
+    compiler, workload = cell.split("|")
+    return {
+        "dagster/partition": cell,
+        "dagster/partition/compiler": compiler,
+        "dagster/partition/workload": workload,
+    }
 
 
 def free_port() -> int:

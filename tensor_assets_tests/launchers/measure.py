@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 
 from tensor_assets.defs.cells import CELLS_PER_RUN
-from tensor_assets_tests.launchers.deployment import Deployment
+from tensor_assets_tests.launchers.deployment import Deployment, cell_tags
 
 WORKER = Path(__file__).with_name("noop_worker.py")
 
@@ -82,15 +82,6 @@ def to_first_line(deployment: Deployment, target: str) -> float:
     )
     assert deployment.ended(run) == "SUCCESS", deployment.log(run)
     return float(note.read_text()) - began
-
-
-def cell_tags(cell: str) -> dict[str, str]:
-    compiler, workload = cell.split("|")
-    return {
-        "dagster/partition": cell,
-        "dagster/partition/compiler": compiler,
-        "dagster/partition/workload": workload,
-    }
 
 
 def backfill(deployment: Deployment, compilers: int) -> None:
