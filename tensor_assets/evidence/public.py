@@ -7,6 +7,7 @@ have come in a bundle, or before a rule existed: a record is shown cleaned, a fi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from tensor_assets.errors import EvidencePrivate
@@ -14,6 +15,7 @@ from tensor_assets.evidence import media
 from tensor_assets.evidence.key import canonical, kind_of, one_line, title
 from tensor_assets.evidence.redaction import redact, redact_record
 from tensor_assets.evidence.references import evidence_of
+from tensor_assets.evidence.seen_clean import SeenClean
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Evidence, Key, Record
 
@@ -23,8 +25,10 @@ R = TypeVar("R", bound=Record)
 class PublicView:
     """Reads like a store, and has nothing to write with."""
 
-    def __init__(self, store: EvidenceStore) -> None:
+    def __init__(self, store: EvidenceStore, seen_clean: Path | None = None) -> None:
+        """``seen_clean``: a folder of the cache that says which files were read through before and found clean."""
         self._store = store
+        self._seen_clean = SeenClean(seen_clean, store.identity) if seen_clean else None
         self._private: set[str] | None = None
         self._reasons: dict[str, str] = {}  # by SHA-256, of files already looked at
 
@@ -95,8 +99,17 @@ class PublicView:
         return f"{title(record)} is withheld, since it holds {found}" if found else ""
 
     def _unclean(self, evidence: Evidence) -> str:
-        if not self._store.has(evidence.sha256) and (why := self._store.omissions().get(evidence.sha256)):
+        here = self._store.has(evidence.sha256)
+        if not here and (why := self._store.omissions().get(evidence.sha256)):
             return f"not here: {why}"
+        if here and self._seen_clean is not None and evidence in self._seen_clean:
+            return ""
+        found = self._read_through(evidence)
+        if self._seen_clean is not None and not found:
+            self._seen_clean.note(evidence)
+        return found
+
+    def _read_through(self, evidence: Evidence) -> str:
         data = self._store.read(evidence)
         if evidence.media_type == media.ARRAYS:
             return "" if media.only_numbers(data) else "private, since it holds more than arrays of numbers"

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from tensor_assets.records import Status
 from tensor_assets.report import quantities
 from tensor_assets.report.faces import MEANINGS, SHAPES
+from tensor_assets.report.listing import listing
 from tensor_assets.report.plain import plain
 from tensor_assets.report.public import Found, PublicFiles
 from tensor_assets.report.quoting import Quotes
@@ -38,6 +39,7 @@ class Renderer:
             significant=quantities.significant,
             count=quantities.count,
             extents=quantities.extents,
+            listing=listing,
         )
         self.environment.filters["plain"] = plain
         self.files = files
