@@ -53,7 +53,7 @@ def pages(space: Workspace) -> list[Path]:
     """
     file_new(space)
     folder = write_pages(
-        PublicView(space.store, seen_clean=space.settings.cache / "report" / "clean"),
+        PublicView(space.store),
         space.settings.generated / "pages",
         adapters=space.settings.adapters,
         cache=space.settings.cache / "report",

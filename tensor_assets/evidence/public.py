@@ -25,12 +25,15 @@ R = TypeVar("R", bound=Record)
 class PublicView:
     """Reads like a store, and has nothing to write with."""
 
-    def __init__(self, store: EvidenceStore, seen_clean: Path | None = None) -> None:
-        """``seen_clean``: a folder of the cache that says which files were read through before and found clean."""
+    def __init__(self, store: EvidenceStore) -> None:
         self._store = store
-        self._seen_clean = SeenClean(seen_clean, store.identity) if seen_clean else None
+        self._seen_clean: SeenClean | None = None
         self._private: set[str] | None = None
         self._reasons: dict[str, str] = {}  # by SHA-256, of files already looked at
+
+    def note_clean(self, folder: Path) -> None:
+        """From now on, what is read through and found clean is noted in ``folder``, a cache, and read through once."""
+        self._seen_clean = SeenClean(folder, self._store.identity)
 
     @property
     def url(self) -> str:

@@ -62,13 +62,15 @@ def write_pages(
     """Write the pages, figures, tables and public evidence of ``store`` into ``out_dir``, which is replaced.
 
     ``store`` is a ``PublicView``: what it holds back, no page shows. ``adapters`` says how compilers are called and
-    coloured; ``cache`` keeps highlighted text and drawn charts between builds; ``site_url`` is for the feeds;
-    ``article`` is the device that the article's sentences are about; ``claims`` are folders of claim files. Raises
-    EvidenceMissing if a record names evidence that is not there, ClaimError, and SiteBroken if a page speaks of
-    something that a captured configuration lacks, or of a claim that does not exist.
+    coloured; ``cache`` keeps highlighted text, drawn charts and which files hold nothing private between builds;
+    ``site_url`` is for the feeds; ``article`` is the device that the article's sentences are about; ``claims`` are
+    folders of claim files. Raises EvidenceMissing if a record names evidence that is not there, ClaimError, and
+    SiteBroken if a page speaks of something that a captured configuration lacks, or of a claim that does not exist.
     """
     shutil.rmtree(out_dir, ignore_errors=True)
     out_dir.mkdir(parents=True)
+    if cache:
+        store.note_clean(cache / "clean")
     writer = PageWriter(store, out_dir, load_faces(adapters), cache, source, article)
     writer.show_claims(claims)
     writer.scripts = Scripts(store, adapters, out_dir, cache)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -57,6 +58,8 @@ class PublicStore(Records, Protocol):
     def record_bytes(self, record_id: str) -> bytes: ...
 
     def why_private(self, evidence: Evidence) -> str: ...
+
+    def note_clean(self, folder: Path) -> None: ...
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,6 +43,12 @@ def raw(store: EvidenceStore, data: bytes, media_type: str = "text/x-mlir") -> E
     return msgspec.structs.replace(store._put(io.BytesIO(data), len(data), media_type), name="s.mlir")
 
 
+def noting(store: EvidenceStore, folder: Path) -> PublicView:
+    view = PublicView(store)
+    view.note_clean(folder / "seen")
+    return view
+
+
 def notes(folder: Path) -> Path:
     (found,) = folder.iterdir()
     return found
@@ -50,7 +56,7 @@ def notes(folder: Path) -> Path:
 
 def test_a_clean_file_is_looked_at_once_and_always_read(store: EvidenceStore, tmp_path: Path, looks: list[str]) -> None:
     clean = raw(store, CLEAN)
-    assert [PublicView(store, tmp_path / "seen").read(clean) for _ in range(3)] == [CLEAN] * 3
+    assert [noting(store, tmp_path).read(clean) for _ in range(3)] == [CLEAN] * 3
     assert looks == [CLEAN.decode()]
     assert PublicView(store).read(clean) == CLEAN
     assert len(looks) == 2, "a view without notes looks for itself"
@@ -60,37 +66,37 @@ def test_what_is_not_clean_is_refused_each_time_and_never_noted(tmp_path: Path) 
     unclean = raw(EvidenceStore(tmp_path / "store", identity=NOBODY), SECRET)
     for _ in range(2):
         with pytest.raises(EvidencePrivate, match="secret"):
-            PublicView(EvidenceStore(tmp_path / "store", identity=HOST), tmp_path / "seen").read(unclean)
+            noting(EvidenceStore(tmp_path / "store", identity=HOST), tmp_path).read(unclean)
     assert not (tmp_path / "seen").exists()
 
 
 def test_a_note_of_another_host_says_nothing(store: EvidenceStore, tmp_path: Path) -> None:
     evidence = raw(store, SECRET)
-    assert PublicView(store, tmp_path / "seen").read(evidence) == SECRET
+    assert noting(store, tmp_path).read(evidence) == SECRET
     with pytest.raises(EvidencePrivate, match="secret"):
-        PublicView(EvidenceStore(tmp_path / "store", identity=HOST), tmp_path / "seen").read(evidence)
+        noting(EvidenceStore(tmp_path / "store", identity=HOST), tmp_path).read(evidence)
 
 
 def test_a_note_says_nothing_of_another_type_or_of_a_file_that_is_gone(store: EvidenceStore, tmp_path: Path) -> None:
     text = raw(store, CLEAN)
-    view = PublicView(store, tmp_path / "seen")
+    view = noting(store, tmp_path)
     assert view.why_private(text) == ""
     with pytest.raises(EvidencePrivate, match="more than arrays"):
-        PublicView(store, tmp_path / "seen").read(msgspec.structs.replace(text, media_type=media.ARRAYS))
+        noting(store, tmp_path).read(msgspec.structs.replace(text, media_type=media.ARRAYS))
     with pytest.raises(EvidencePrivate, match="by type"):
-        PublicView(store, tmp_path / "seen").read(msgspec.structs.replace(text, media_type=media.LOG))
+        noting(store, tmp_path).read(msgspec.structs.replace(text, media_type=media.LOG))
     (tmp_path / "store" / str(store.locate(text.sha256))).unlink()
     with pytest.raises(EvidenceMissing):
-        PublicView(store, tmp_path / "seen").why_private(text)
+        noting(store, tmp_path).why_private(text)
 
 
 def test_a_note_that_was_cut_short_says_nothing(store: EvidenceStore, tmp_path: Path, looks: list[str]) -> None:
     first, second = raw(store, CLEAN), raw(store, CLEAN * 2)
     for evidence in (first, second):
-        PublicView(store, tmp_path / "seen").read(evidence)
+        noting(store, tmp_path).read(evidence)
     whole = notes(tmp_path / "seen").read_bytes()
     notes(tmp_path / "seen").write_bytes(whole[: len(whole) - 9])
     for _ in range(2):
         for evidence in (first, second):
-            assert PublicView(store, tmp_path / "seen").why_private(evidence) == ""
+            assert noting(store, tmp_path).why_private(evidence) == ""
     assert looks == [CLEAN.decode(), CLEAN.decode() * 2, CLEAN.decode() * 2]
