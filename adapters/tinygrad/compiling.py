@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -95,7 +96,8 @@ def compile_program(request: Compile, inputs: Arrays, dump_dir: Path) -> Impleme
 
 def lower_and_compile(request: Compile, beam: int, dump_dir: Path = Path()) -> Compilation:
     """From the program to compiled kernels; nothing runs, unless a beam times its candidates."""
-    started, watch = time.perf_counter(), BeamWatch(dump_dir)
+    beside = len(os.sched_getaffinity(0)) if request.target == "cuda" else 0
+    started, watch = time.perf_counter(), BeamWatch(dump_dir, processes=beside)
     program, device = request.program, toolchain.DEVICES[request.target]
     inputs = {
         value.name: Tensor.empty(*value.shape, dtype=DTYPES[value.dtype], device=device) for value in program.inputs

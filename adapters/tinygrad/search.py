@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from multiprocessing import TimeoutError as TookTooLong
 from pathlib import Path
 from typing import Any
 
 from tensor_worker.artifacts import Candidate, Search
+from tensor_worker.candidates import note_candidate
 from tinygrad.codegen.opt import search as beam
 
+from .beside import processes_beside
 from .spelling import spell
 
 # A worker has 600 s for compiling, looking and running its fixtures; a search that takes more than this is cut short,
 # keeps the best it has, and says so.
 SECONDS = 300.0
 SCOPE = "BEAM over each kernel: compiling and timing candidates, in this process alone"
-LOG = "search.jsonl"
+SCOPE_BESIDE = "BEAM over each kernel: candidates compiled in {} processes as tinygrad does, and timed in one"
 _ENDED = "the search had ended"
 
 
 class BeamWatch:
-    """Records a search; its log below the dump directory survives a killed worker."""
+    """Records a search; what it notes below the dump directory survives a killed worker.
 
-    def __init__(self, dump_dir: Path, seconds: float = SECONDS) -> None:
-        self._log = dump_dir / LOG
-        self._seconds = seconds
+    With ``processes``, so many compile candidates beside this one, as tinygrad does by itself. That is for a device,
+    whose clock does not mind busy processors; without a device they would spoil what is timed.
+    """
+
+    def __init__(self, dump_dir: Path, seconds: float = SECONDS, processes: int = 0) -> None:
+        self._dump_dir, self._seconds, self._processes = dump_dir, seconds, processes
         self._started = time.monotonic()
         self._kernel = -1
         self._tried: list[dict[str, Any]] = []
@@ -35,29 +40,33 @@ class BeamWatch:
         self._ended = 0.0
         self._refusal = ""
         self._pending: tuple[Any, ...] | None = None  # compiled, not yet timed
+        self._pool: Any = None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         """While open, tinygrad's search goes through this watch. Raises what the search raises."""
-        names = ("beam_search", "_try_compile", "_time_program", "to_program")
-        originals = {name: getattr(beam, name) for name in names}
-        self._originals = originals
-        self._started = time.monotonic()
-        try:
-            for name in names:
-                setattr(beam, name, getattr(self, f"_{name.lstrip('_')}"))
-            yield
-        finally:
-            for name, original in originals.items():
-                setattr(beam, name, original)
-            self._ended = time.monotonic()
+        with processes_beside(self._processes) as pool:
+            self._pool = pool
+            names = ["beam_search", "_time_program"]
+            # A process beside this one takes tinygrad's own function, which it finds by its name.
+            names += ["get_worker_pool"] if pool is not None else ["_try_compile", "to_program"]
+            self._originals = {name: getattr(beam, name) for name in names}
+            self._started = time.monotonic()
+            try:
+                for name in names:
+                    setattr(beam, name, getattr(self, f"_{name.lstrip('_')}"))
+                yield
+            finally:
+                for name, original in self._originals.items():
+                    setattr(beam, name, original)
+                self._ended = time.monotonic()
 
     def search(self) -> Search:
         timed = [entry for entry in self._tried if entry["seconds"] is not None]
         skipped = sum(entry["refused"] == _ENDED for entry in self._tried)
         censored = f"stopped after {self._seconds:.0f} s with {skipped} candidates of that round untried"
         return Search(
-            scope=SCOPE,
+            scope=SCOPE if self._pool is None else SCOPE_BESIDE.format(self._processes),
             tried=len(timed),
             seconds=(self._ended or time.monotonic()) - self._started,
             candidates=tuple(self._candidate(number, entry) for number, entry in enumerate(self._tried)),
@@ -66,19 +75,10 @@ class BeamWatch:
 
     def _candidate(self, number: int, entry: dict[str, Any]) -> Candidate:
         chosen = entry["seconds"] is not None and entry["opts"] == self._chosen.get(entry["kernel"])
-        return Candidate(
-            name=f"kernel {entry['kernel']}, candidate {number}",
-            chosen=chosen,
-            parameters={
-                "kernel": entry["kernel"],
-                **{f"opt {index}": spell(opt) for index, opt in enumerate(entry["opts"])},
-            },
-            measured_ns=None if entry["seconds"] is None else entry["seconds"] * 1e9,
-            refused="" if chosen else entry["refused"] or "slower",
-        )
+        return _candidate(number, entry, chosen=chosen, refused="" if chosen else entry["refused"] or "slower")
 
-    def _over(self) -> bool:
-        return time.monotonic() - self._started > self._seconds
+    def _left(self) -> float:
+        return self._started + self._seconds - time.monotonic()
 
     def _note_pending(self) -> None:
         if self._pending is not None:
@@ -86,10 +86,9 @@ class BeamWatch:
         self._pending = None
 
     def _note(self, opts: tuple[Any, ...], seconds: float | None, refused: str) -> None:
-        self._tried.append({"kernel": self._kernel, "opts": opts, "seconds": seconds, "refused": refused})
-        line = {"kernel": self._kernel, "opts": [spell(opt) for opt in opts], "seconds": seconds, "refused": refused}
-        with self._log.open("a", encoding="utf-8") as log:
-            log.write(json.dumps(line) + "\n")
+        entry = {"kernel": self._kernel, "opts": opts, "seconds": seconds, "refused": refused}
+        note_candidate(self._dump_dir, _candidate(len(self._tried), entry, chosen=False, refused=refused))
+        self._tried.append(entry)
 
     # What stands in for tinygrad's functions of the same name.
 
@@ -111,7 +110,7 @@ class BeamWatch:
     def _try_compile(self, numbered: tuple[int, Any]) -> tuple[int, Any] | None:
         self._note_pending()
         opts = tuple(numbered[1].applied_opts)
-        if self._over():
+        if self._left() < 0:
             self._note(opts, None, _ENDED)
             return numbered[0], None
         self._refusal = ""
@@ -122,6 +121,32 @@ class BeamWatch:
             self._pending = opts
         return number, compiled
 
+    def _get_worker_pool(self) -> BeamWatch:
+        return self
+
+    def imap_unordered(
+        self, compile_one: Callable[[tuple[int, Any]], Any], numbered: Iterable[tuple[int, Any]]
+    ) -> Iterator[tuple[int, Any]]:
+        """A pool's, for one round of the search: what was compiled, as it comes, until the time is over."""
+        assert self._pool is not None, "tinygrad asks for a pool only where there is one"
+        candidates = list(numbered)
+        waiting = {number: tuple(scheduler.applied_opts) for number, scheduler in candidates}
+        compiled = self._pool.imap_unordered(compile_one, candidates)
+        while waiting:
+            try:
+                number, program = compiled.next(timeout=max(0.0, self._left()))
+            except TookTooLong:
+                break
+            opts = waiting.pop(number)
+            if program is None:
+                self._note(opts, None, "did not compile, took too long to, or has too many UOps")
+            else:
+                self._pending = opts
+            yield number, program
+            self._note_pending()
+        for opts in waiting.values():
+            self._note(opts, None, _ENDED)
+
     def _time_program(self, program: Any, variables: dict[str, int], *arguments: Any, **options: Any) -> list[float]:
         opts, self._pending = self._pending or (), None
         try:
@@ -131,3 +156,16 @@ class BeamWatch:
             raise
         self._note(opts, min(times), "")
         return times
+
+
+def _candidate(number: int, entry: dict[str, Any], *, chosen: bool, refused: str) -> Candidate:
+    return Candidate(
+        name=f"kernel {entry['kernel']}, candidate {number}",
+        chosen=chosen,
+        parameters={
+            "kernel": entry["kernel"],
+            **{f"opt {index}": spell(opt) for index, opt in enumerate(entry["opts"])},
+        },
+        measured_ns=None if entry["seconds"] is None else entry["seconds"] * 1e9,
+        refused=refused,
+    )

@@ -20,10 +20,10 @@ DEVICES = {"cpu": "CPU", "cuda": "CUDA", "sm_90": "CUDA"}
 
 
 def prepare(target: str) -> None:
-    """Set what tinygrad reads at import: its device, the C compiler, NVRTC and its headers, a search without a pool.
+    """Set what tinygrad reads at import: its device, the C compiler, NVRTC and its headers, no pool of processes.
 
-    DEV spares a probe of every device that there is, which takes seconds. PARALLEL=0 keeps BEAM in this process, where
-    its candidates can be recorded; HCQ2 is unset because a plan is read from the calls it would hide.
+    DEV spares a probe of every device that there is, which takes seconds. PARALLEL=0 keeps all in this process, unless
+    a search that is recorded asks for a pool; HCQ2 is unset because a plan is read from the calls it would hide.
     """
     os.environ.update(DEBUG="0", PARALLEL="0", DEV=DEVICES.get(target, "CPU"))
     for name in ("BEAM", "VIZ", "PROFILE", "HCQ2", "JIT"):

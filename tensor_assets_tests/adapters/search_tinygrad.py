@@ -1,0 +1,75 @@
+"""Run by the tests in tinygrad's environment: a beam whose candidates are compiled beside it.
+
+Arguments: the adapter's folder, seconds for the search. On the CPU device, and once more for sm_90 as far as that goes
+without one: compiling. Prints what the watch told, what it had noted meanwhile, and how many of a round compiled for
+sm_90, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import types
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+FOLDER, SECONDS = sys.argv[1], float(sys.argv[2])
+os.environ["CACHEDB"] = str(Path(tempfile.mkdtemp()) / "cache.db")  # else a second search finds what the first chose
+package = sys.modules.setdefault("tinygrad_adapter", types.ModuleType("tinygrad_adapter"))
+package.__path__ = [FOLDER]
+import_module("tinygrad_adapter.toolchain").prepare("cpu")
+
+beside: Any = import_module("tinygrad_adapter.beside")
+kernels: Any = import_module("tinygrad_adapter.kernels")
+search: Any = import_module("tinygrad_adapter.search")
+
+from tensor_worker.candidates import read_candidates  # noqa: E402
+from tinygrad import Tensor, dtypes  # noqa: E402
+from tinygrad.codegen.opt import search as beam  # noqa: E402
+from tinygrad.codegen.opt.postrange import Scheduler  # noqa: E402
+from tinygrad.helpers import Target  # noqa: E402
+from tinygrad.renderer.cstyle import CUDARenderer  # noqa: E402
+
+
+def product(device: str) -> Any:
+    left, right = (Tensor.empty(64, 64, dtype=dtypes.float16, device=device) for _ in range(2))
+    return kernels.schedule({"y": left.matmul(right, dtype=dtypes.float32)})
+
+
+def searched() -> tuple[Any, int]:
+    dump = Path(tempfile.mkdtemp())
+    watch = search.BeamWatch(dump, seconds=SECONDS, processes=2)
+    with watch.watching():
+        kernels.compile_for_device(product("CPU"), beam=2)
+    return watch.search(), len(read_candidates(dump))
+
+
+def compiled_for_sm_90() -> list[bool]:
+    (call,) = product("CUDA").src
+    start = Scheduler(call.src[0], CUDARenderer(Target("CUDA", "CUDA", "sm_90")))
+    start.convert_loop_to_global()
+    round_of_it = list(enumerate(beam.get_kernel_actions(start, include_0=False).values()))[:8]
+    with beside.processes_beside(2) as pool:
+        return [program is not None for _, program in pool.imap_unordered(beam._try_compile, round_of_it)]
+
+
+def main() -> None:
+    told, noted = searched()
+    found = {
+        "scope": told.scope,
+        "tried": told.tried,
+        "timed": sum(one.measured_ns is not None for one in told.candidates),
+        "chosen": sum(one.chosen for one in told.candidates),
+        "candidates": len(told.candidates),
+        "noted": noted,
+        "censored": told.censored,
+        "compiled for sm_90": compiled_for_sm_90() if SECONDS > 1 else [],
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
