@@ -14,9 +14,9 @@ from tensor_assets.report.egraphs import STAGE, forms_of, write_egraph, write_ow
 from tensor_assets.report.excerpts import Excerpts
 from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.graphs import GraphView, program_graph, write_graph
-from tensor_assets.report.matrix import slug
 from tensor_assets.report.midpoint import midpoint
 from tensor_assets.report.reading import Configuration
+from tensor_assets.report.slugs import unique_slugs
 from tensor_assets.report.stages import op_hues, program_pane, stage_pane
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class ArticlePage:
     def __init__(self, writer: PageWriter, page: str, aside: Callable[[str], Markup]) -> None:
         self._writer, self._page, self._aside = writer, page, aside
         self._article = Article(writer.snapshot, writer.files, writer.faces, writer.workloads, writer.article)
+        self._explored: list[str] = []
         self._excerpts = Excerpts(writer.snapshot, writer.store, writer.files, writer.highlighter)
 
     def says(self) -> dict[str, Any]:
@@ -62,7 +63,6 @@ class ArticlePage:
             self._page,
             article=self._article,
             hues=op_hues(self._writer.snapshot.program(workload, self._article.shape(workload))),
-            slug=slug,
             **more,
         )
 
@@ -76,7 +76,7 @@ class ArticlePage:
         if record is None:
             return self._shown("absent", what=f"fixtures of {workload}")
         program = record.program
-        graph = self._graph(program_graph(program), f"program/{workload}.html", op_hues(program))
+        graph = self._graph(program_graph(program), f"program/{workload}.html", "program", op_hues(program))
         pane = program_pane(program)
         return self._shown("program", workload=workload, pane=pane, graph=graph, fixtures_id=fixtures_id)
 
@@ -88,15 +88,16 @@ class ArticlePage:
             return self._shown("absent", what=f"graph of {key.compiler}")
         hues = op_hues(self._writer.snapshot.program(key.workload, key.shape))
         place = self._article.page(configuration)
-        graph = self._graph(capture.graph, place, hues)
         pane = stage_pane(configuration, capture.graph.stage, self._writer.store, self._writer.highlighter)
         self._writer.files.add(next(f.text for s, f in configuration.stage_files() if s.name == capture.graph.stage))
+        graph = self._graph(capture.graph, place, pane.id, hues)
         face = self._article.face(key.compiler)
-        scope = f"{slug(key.compiler)}-{slug(key.variant)}-"
+        self._explored.append(f"{key.compiler} {key.variant}")
+        scope = f"{unique_slugs(self._explored)[-1]}-"
         return self._shown("explorer", c=configuration, graph=graph, pane=pane, face=face, scope=scope, place=place)
 
-    def _graph(self, graph: SemanticGraph, page: str, hues: dict[str, int]) -> GraphView:
-        return write_graph(graph, page, self._writer.out, hues, self._writer.drawings)
+    def _graph(self, graph: SemanticGraph, page: str, pane: str, hues: dict[str, int]) -> GraphView:
+        return write_graph(graph, page, pane, self._writer.out, hues, self._writer.drawings)
 
     def _excerpt(self, configuration: Configuration, stage: str, deciding: dict[str, str], around: int = 0) -> Markup:
         cut = self._excerpts.cut(configuration, stage, deciding, around)

@@ -9,10 +9,9 @@ from markupsafe import Markup, escape
 from tensor_worker.artifacts import Plan
 
 from tensor_assets.records import Admission, Record, Timing, Verdict
-from tensor_assets.report.compare import compare_name
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
-from tensor_assets.report.matrix import configuration_page, slug, target_title, workload_page
+from tensor_assets.report.matrix import configuration_page, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target
@@ -45,7 +44,7 @@ def cell_context(
         "target_title": target_title(snapshot, key.target),
         "run_target": is_run_target(key.target),
         "panes": panes,
-        "compared": compare_name(configuration),
+        "compared": snapshot.names.compared[configuration.capture_id],
         "hues": op_hues(program),
         "workload_page": workload_page(key.workload),
         "siblings": _siblings(snapshot, configuration, faces),
@@ -162,15 +161,16 @@ def _badness(verdict: Verdict) -> tuple[bool, int]:
 
 def _placer(panes: list[Pane]) -> Callable[[str], Markup]:
     """Shows ``legalized:12-20`` as a link to those lines, or as its words where this page does not hold them."""
-    shown = {pane.id: {line.number for line in pane.lines} for pane in panes}
+    shown = {pane.id: pane for pane in panes} | {pane.stage: pane for pane in reversed(panes) if pane.stage}
+    numbers = {pane.id: {line.number for line in pane.lines} for pane in panes}
 
     def place(text: str) -> Markup:
         stage, _, lines = text.partition(":")
         first = lines.partition("-")[0]
-        if slug(stage) not in shown:
+        if stage not in shown:
             return escape(text)
-        here = first.isdigit() and int(first) in shown[slug(stage)]
-        anchor = f"{slug(stage)}-{first}" if here else f"stage-{slug(stage)}"
+        id = shown[stage].id
+        anchor = f"{id}-{first}" if first.isdigit() and int(first) in numbers[id] else f"stage-{id}"
         return Markup('<a href="#{}">{}</a>').format(anchor, text)
 
     return place

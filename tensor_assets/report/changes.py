@@ -15,10 +15,10 @@ from tensor_assets.records import ChangesRecord, Evidence, Key, ReleaseRecord, T
 from tensor_assets.releases.accepted import Records, release_title
 from tensor_assets.report.faces import Face, face_of
 from tensor_assets.report.history import WritePage
-from tensor_assets.report.matrix import slug
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import PublicStore
 from tensor_assets.report.rendering import Renderer
+from tensor_assets.report.slugs import slug
 from tensor_assets.report.trials import evidence_of, trial_view
 
 LATEST = 3  # on the home page

@@ -10,19 +10,13 @@ from tensor_worker.artifacts import Launch
 
 from tensor_assets.records import Key, Timing
 from tensor_assets.report.faces import Face, face_of
-from tensor_assets.report.matrix import configuration_page, slug
+from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.quantities import duration, extents, percent, size
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot
 from tensor_assets.report.tables import intermediate_bytes, process_range
 
 # A longer stage is compared by its beginning; its page and its evidence have the rest.
 MOST_CHARACTERS = 60_000
-
-
-def compare_name(configuration: Configuration) -> str:
-    """What the address of a comparison calls a configuration; it stays the same when another becomes the main one."""
-    key = configuration.key
-    return slug(f"{key.workload} {key.compiler} {key.variant} {key.target} {key.shape}")
 
 
 def write_compared(snapshot: Snapshot, store: PublicStore, faces: dict[str, Face], folder: Path) -> None:
@@ -32,7 +26,7 @@ def write_compared(snapshot: Snapshot, store: PublicStore, faces: dict[str, Face
     for workload in snapshot.workloads():
         own = (c for c in snapshot.configurations if c.key.workload == workload)
         for configuration in sorted(own, key=lambda c: (c.key.target, c.key.shape, c.key.compiler, c.key.variant)):
-            name = compare_name(configuration)
+            name = snapshot.names.compared[configuration.capture_id]
             _write(folder / "compare" / f"{name}.js", name, _facts(snapshot, configuration, store, faces))
             index.append([name, workload, _label(configuration, faces)])
     _write(folder / "compare" / "index.js", "index", {"rows": index, "opening": _opening(snapshot)})
@@ -41,6 +35,7 @@ def write_compared(snapshot: Snapshot, store: PublicStore, faces: dict[str, Face
 def _opening(snapshot: Snapshot) -> list[str]:
     """What the page shows before anybody chooses: two compilers' default forms of the program that most could run,
     on the first target that has two."""
+    names = snapshot.names.compared
     for target in snapshot.targets():
         ran: dict[str, list[Configuration]] = {}
         for c in snapshot.configurations:
@@ -49,7 +44,7 @@ def _opening(snapshot: Snapshot) -> list[str]:
                 ran.setdefault(c.key.workload, []).append(c)
         most = max(ran.values(), key=lambda own: (len(own), sum(len(c.stage_files()) for c in own)), default=[])
         if len(most) > 1:
-            return [compare_name(c) for c in sorted(most, key=lambda c: -len(c.stage_files()))[:2]]
+            return [names[c.capture_id] for c in sorted(most, key=lambda c: -len(c.stage_files()))[:2]]
     return []
 
 
@@ -67,8 +62,9 @@ def comparisons(snapshot: Snapshot, configuration: Configuration, faces: dict[st
     if configuration.status not in status:
         return []
     near.sort(key=lambda other: (other.key.compiler != key.compiler, other.key.compiler, other.key.variant))
-    mine = compare_name(configuration)
-    return [(_short(other, key, faces), f"a={mine}&b={compare_name(other)}") for other in near[:8]]
+    names = snapshot.names.compared
+    mine = names[configuration.capture_id]
+    return [(_short(other, key, faces), f"a={mine}&b={names[other.capture_id]}") for other in near[:8]]
 
 
 def _short(other: Configuration, key: Key, faces: dict[str, Face]) -> str:

@@ -14,7 +14,6 @@ import msgspec
 from tensor_worker.artifacts import Stage
 
 from tensor_assets.records import EGraphRecord
-from tensor_assets.report.matrix import slug
 from tensor_assets.report.reading import Configuration, PublicStore
 
 STAGE = "egraph"
@@ -80,7 +79,7 @@ def write_own_egraph(record: EGraphRecord, page: str, folder: Path, store: Publi
     if egraph is None:
         return None
     title = f"Made by {record.saturated_by} from this project's own rules; no compiler's result"
-    return _written(egraph, folder, f"own {page}", title, record.egraph.sha256, record.incomplete)
+    return _written(egraph, folder, f"own/{page}", title, record.egraph.sha256, record.incomplete)
 
 
 def forms_of(configuration: Configuration, values: Collection[str], store: PublicStore) -> tuple[int, str]:
@@ -98,7 +97,7 @@ def forms_of(configuration: Configuration, values: Collection[str], store: Publi
 
 
 def _written(egraph: _EGraph, folder: Path, page: str, title: str, sha256: str, incomplete: str) -> EGraphView:
-    name = slug(page.removesuffix(".html"))
+    name = page.removesuffix(".html")
     order = {eclass: place for place, eclass in enumerate(dict.fromkeys(n.eclass for n in egraph.nodes.values()))}
     data = {
         "classes": [_class(egraph, eclass) for eclass in order],
@@ -111,9 +110,9 @@ def _written(egraph: _EGraph, folder: Path, page: str, title: str, sha256: str, 
         "roots": [order[eclass] for eclass in egraph.root_eclasses if eclass in order],
     }
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).replace("</", "<\\/")
-    (folder / "egraphs").mkdir(exist_ok=True)
-    call = f"tensorAssetsEGraph({json.dumps(name)}, {text});\n"
-    (folder / "egraphs" / f"{name}.js").write_text(call, encoding="utf-8")
+    written = folder / "egraphs" / f"{name}.js"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    written.write_text(f"tensorAssetsEGraph({json.dumps(name)}, {text});\n", encoding="utf-8")
     return _view(egraph, name, title, sha256, incomplete)
 
 

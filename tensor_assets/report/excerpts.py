@@ -12,9 +12,10 @@ from tensor_assets.errors import SiteBroken
 from tensor_assets.evidence.shown import lines_of
 from tensor_assets.records import StageFile
 from tensor_assets.report.highlight import Highlighter
-from tensor_assets.report.matrix import configuration_page, slug
+from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot
+from tensor_assets.report.stages import stage_id
 
 
 class QuotedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +58,7 @@ class Excerpts:
             title=found.title,
             language=found.language,
             sha256=file.text.sha256,
-            page=f"{place}#stage-{slug(stage)}",
+            page=f"{place}#stage-{stage_id(configuration, stage)}",
             lines=tuple(
                 QuotedLine(
                     number=n + 1,

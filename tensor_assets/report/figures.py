@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from tensor_assets.report import charts
 from tensor_assets.report.charts import Chart
-from tensor_assets.report.matrix import slug
+from tensor_assets.report.slugs import slug
 
 # Colours of a drawing become the page's own, so that one picture serves light and dark.
 INKS = {

@@ -12,7 +12,6 @@ from tensor_worker.artifacts import Edge, Node, Role, SemanticGraph
 from tensor_worker.program import Op, Program
 
 from tensor_assets.report.drawings import Drawing, Drawings
-from tensor_assets.report.matrix import slug
 from tensor_assets.report.quantities import extents
 
 
@@ -20,7 +19,8 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
     """What the page itself says of a graph; ``rows`` is what a reader without scripts has instead of the drawing."""
 
     name: str
-    stage: str  # id of the pane that holds the text
+    stage: str  # its text's, in the capture
+    pane: str  # id of the pane that holds the text
     nodes: int
     edges: int
     incomplete: str
@@ -29,19 +29,23 @@ class GraphView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_graph(
-    graph: SemanticGraph, page: str, folder: Path, hues: dict[str, int], drawings: Drawings | None = None
+    graph: SemanticGraph, page: str, pane: str, folder: Path, hues: dict[str, int], drawings: Drawings | None = None
 ) -> GraphView:
-    """Write ``graph`` under ``folder/graphs`` and return what ``page`` needs of it, drawn if ``drawings`` are given."""
-    name = slug(page.removesuffix(".html"))
-    stage = slug(graph.stage)
+    """Write ``graph`` under ``folder/graphs`` and return what ``page`` needs of it, drawn if ``drawings`` are given.
+
+    ``pane`` is the id of what holds its text on the page.
+    """
+    name = page.removesuffix(".html")
     nodes, edges = [_told(node) for node in graph.nodes], [[edge.source, edge.target] for edge in graph.edges]
-    data = {"stage": stage, "hues": hues, "nodes": nodes, "edges": edges}
+    data = {"stage": pane, "hues": hues, "nodes": nodes, "edges": edges}
     text = json.dumps(data, ensure_ascii=True).replace("</", "<\\/")
-    (folder / "graphs").mkdir(exist_ok=True)
-    (folder / "graphs" / f"{name}.js").write_text(f"tensorAssetsGraph({json.dumps(name)}, {text});\n", encoding="utf-8")
+    written = folder / "graphs" / f"{name}.js"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    written.write_text(f"tensorAssetsGraph({json.dumps(name)}, {text});\n", encoding="utf-8")
     return GraphView(
         name=name,
-        stage=stage,
+        stage=graph.stage,
+        pane=pane,
         nodes=len(graph.nodes),
         edges=len(graph.edges),
         incomplete=graph.incomplete,

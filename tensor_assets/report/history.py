@@ -19,11 +19,11 @@ from tensor_assets.report import feeds
 from tensor_assets.report.faces import Face, face_of
 from tensor_assets.report.figures import Figures
 from tensor_assets.report.history_chart import change_words, history_chart, large_changes
-from tensor_assets.report.matrix import slug
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import percent
 from tensor_assets.report.reading import CLOCK_ORDER, PublicStore
 from tensor_assets.report.rendering import Renderer
+from tensor_assets.report.slugs import unique_slugs
 
 Cell = tuple[str, str]  # workload, compiler
 WritePage = Callable[[str, str, str], None]  # path, title, fragment
@@ -67,13 +67,15 @@ class HistoryPages:
     def write(self, write_page: WritePage) -> None:
         for workload, compiler in self.cells:
             page = history_page(workload, compiler)
-            face = face_of(compiler, self._faces)
+            face, tracks = face_of(compiler, self._faces), self._shown((workload, compiler))
+            names = (f"{track.place.variant} {track.place.target} {track.place.shape}" for track in tracks)
+            slugs = unique_slugs(names, taken=("outcomes", "limits").__contains__)
             html = self._renderer.render(
                 "history_cell.html",
                 page,
                 workload=workload,
                 face=face,
-                parts=[part for track in self._shown((workload, compiler)) for part in self._part(track, face)],
+                parts=[part for place in zip(tracks, slugs, strict=True) for part in self._part(*place, face)],
                 outcomes=[self._transition(one) for one in self._transitions.get((workload, compiler), [])],
                 cell=f"cells/{workload}/{compiler}.html",
             )
@@ -134,7 +136,7 @@ class HistoryPages:
                 best[track.place] = track
         return list(best.values())
 
-    def _part(self, track: Track, face: Face) -> list[dict[str, Any]]:
+    def _part(self, track: Track, slug: str, face: Face) -> list[dict[str, Any]]:
         chart = history_chart(track, face)
         if chart is None:
             return []
@@ -144,7 +146,7 @@ class HistoryPages:
         return [
             {
                 "title": f"{place.variant}, {place.target}, {place.shape}",
-                "slug": slug(f"{place.variant} {place.target} {place.shape}"),
+                "slug": slug,
                 "axis": track.axis.replace("/", ", "),
                 "figure": self._figures.figure(chart, "../.."),
                 "moments": sorted(moments, key=lambda moment: moment.when, reverse=True),

@@ -79,16 +79,11 @@ def configuration_page(snapshot: Snapshot, configuration: Configuration) -> str:
     key = configuration.key
     if snapshot.of_cell(key.workload, key.compiler)[0] is configuration:
         return cell_page(key.workload, key.compiler)
-    return f"cells/{key.workload}/{key.compiler}/{slug(key.variant)}-{slug(key.target)}-{slug(key.shape)}.html"
+    return f"cells/{key.workload}/{key.compiler}/{snapshot.names.below_cell[configuration.capture_id]}.html"
 
 
 def workload_page(workload: str) -> str:
     return f"workloads/{workload}.html"
-
-
-def slug(text: str) -> str:
-    """Letters, digits and hyphens: safe in a path, an id and a class."""
-    return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split())
 
 
 def target_title(snapshot: Snapshot, target: str) -> str:
@@ -127,7 +122,7 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
             rows.append(MatrixRow(workload, snapshot.question(workload), shape, workload_page(workload), cells))
     shapes = {row.shape for row in rows}
     return MatrixView(
-        slug=slug(target),
+        slug=snapshot.names.targets[target],
         shape=shapes.pop() if len(shapes) == 1 else "",
         title=target_title(snapshot, target),
         caption=_caption(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells)),

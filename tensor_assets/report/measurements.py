@@ -10,7 +10,7 @@ from tensor_assets.records import BenchmarkRecord, Comparison
 from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.figures import root_of_site
-from tensor_assets.report.matrix import configuration_page, shown_clock, slug, target_title
+from tensor_assets.report.matrix import configuration_page, shown_clock, target_title
 from tensor_assets.report.reading import Configuration
 from tensor_assets.report.tables import of_main_shapes, of_one_allocation
 from tensor_assets.sessions.effort import paired_ratios
@@ -90,7 +90,7 @@ class Measurements:
         ]
         return {
             "title": device,
-            "slug": slug(target),
+            "slug": self._snapshot.names.targets[target],
             "clock": clock,
             "figures": [figure for chart in drawn if (figure := self._drawn(chart))],
             "rows": self._rows(target),

@@ -31,7 +31,6 @@ from tensor_assets.report.history import HistoryPages
 from tensor_assets.report.matrix import (
     configuration_page,
     shown_clock,
-    slug,
     target_title,
     workload_page,
 )
@@ -39,7 +38,7 @@ from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, read_snapshot
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.report.scripts import Scripts
-from tensor_assets.report.stages import op_hues, program_pane
+from tensor_assets.report.stages import op_hues, program_pane, stage_id
 from tensor_assets.report.tables import Tables, of_main_shapes, of_one_allocation, tables_of, write_tables
 from tensor_assets.report.written import WrittenPages
 from tensor_assets.settings import ROOT
@@ -151,7 +150,10 @@ class PageWriter:
         context = cell_context(self.snapshot, configuration, self.faces, self.store, self.files, self.highlighter)
         chart = self.latency(configuration.key.workload, configuration.key.target, page)
         found = configuration.capture.capture.graph if configuration.capture.capture else None
-        graph = write_graph(found, page, self.out, context["hues"], self.drawings) if found and found.nodes else None
+        graph = None
+        if found and found.nodes:
+            pane = stage_id(configuration, found.stage)
+            graph = write_graph(found, page, pane, self.out, context["hues"], self.drawings)
         shown = {
             "chart": chart if configuration.headline else None,
             "graph": graph,
@@ -239,7 +241,7 @@ class PageWriter:
 
     def _evidence(self, rows: list[EvidenceRow]) -> None:
         for workload in self.snapshot.workloads():
-            page = f"evidence/{slug(workload)}.html"
+            page = f"evidence/{self.snapshot.names.workloads[workload]}.html"
             own = [row for row in rows if row.workload == workload]
             html = self.renderer.render("evidence_of.html", page, workload=workload, rows=own)
             self.add_page(page, f"Evidence of {workload}", html)

@@ -34,6 +34,7 @@ from tensor_assets.records import (
     Timing,
 )
 from tensor_assets.releases.accepted import environments_not_accepted
+from tensor_assets.report.names import Names, names_of
 from tensor_assets.sessions.joining import require_joinable
 
 SIMULATED_TARGETS = ("sm_",)  # prefixes of targets that code is compiled for and never run on
@@ -142,6 +143,10 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def _main_shapes(self) -> dict[tuple[str, str], str]:
         return {}
+
+    @cached_property
+    def names(self) -> Names:
+        return names_of({c.capture_id: c.key for c in self.configurations}, self.targets(), self.workloads())
 
     def main_shape(self, workload: str, target: str = "") -> str:
         """The shape with the most input elements, of those that were tried (on ``target``, if it is given).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from markupsafe import Markup
@@ -13,14 +13,17 @@ from tensor_assets.errors import SiteBroken
 from tensor_assets.records import StageFile
 from tensor_assets.report.differences import Difference, difference
 from tensor_assets.report.highlight import Highlighter
-from tensor_assets.report.matrix import slug
 from tensor_assets.report.reading import Configuration, PublicStore
+from tensor_assets.report.slugs import unique_slugs
 
 # A pane keeps a page below its budget: the head of the text and what other parts of the page point at.
 HEAD_LINES = 240
 MOST_LINES = 700
 MOST_BYTES = 150_000  # of a pane's lines as HTML: ten panes make a page
 AROUND = 12
+
+# What begins an id of a cell's page that no stage gave: of the program's pane, a launch, a stage's section, an arrow.
+NUMBERED = frozenset({"program", "launch", "stage", "arrow"})
 
 # Hues of program ops, apart from each other also for colour-blind eyes when neighbours; never a compiler's colour.
 HUES = (212, 38, 150, 285, 8, 185, 62, 325)
@@ -78,14 +81,29 @@ def stage_panes(configuration: Configuration, store: PublicStore, highlighter: H
     """A pane for every captured stage, in pipeline order."""
     panes: list[Pane] = []
     earlier: tuple[Stage, str] | None = None  # None too where it is not shown
-    for stage, file in configuration.stage_files():
+    files = configuration.stage_files()
+    for id, (stage, file) in zip(_ids(stage for stage, _ in files), files, strict=True):
         why, text = _text(file, store)
-        pane = _pane(configuration, stage, text, file.text.sha256, highlighter)
+        pane = _pane(configuration, stage, id, text, file.text.sha256, highlighter)
         panes.append(
             msgspec.structs.replace(pane, since=_since(earlier, (stage, text)) if earlier and not why else None)
         )
         earlier = None if why else (stage, text)
     return panes
+
+
+def stage_id(configuration: Configuration, name: str) -> str:
+    """The id of a captured stage's pane on its cell's page. Raises SiteBroken where there is none of that name."""
+    stages = [stage for stage, _ in configuration.stage_files()]
+    for stage, id in zip(stages, _ids(stages), strict=True):
+        if stage.name == name:
+            return id
+    raise SiteBroken(f"{configuration.key.workload}|{configuration.key.compiler} has no stage {name!r}")
+
+
+def _ids(stages: Iterable[Stage]) -> list[str]:
+    """A pane's id and a number are a line's: no other element's id may read like that."""
+    return unique_slugs((stage.name for stage in stages), taken=lambda id: id.partition("-")[0] in NUMBERED)
 
 
 def _since(earlier: tuple[Stage, str], later: tuple[Stage, str]) -> Difference:
@@ -103,11 +121,14 @@ def stage_pane(configuration: Configuration, name: str, store: PublicStore, high
     """The pane of one captured stage. Raises SiteBroken where there is none of that name."""
     for stage, file in configuration.stage_files():
         if stage.name == name:
-            return _pane(configuration, stage, _text(file, store)[1], file.text.sha256, highlighter)
+            id = stage_id(configuration, name)
+            return _pane(configuration, stage, id, _text(file, store)[1], file.text.sha256, highlighter)
     raise SiteBroken(f"{configuration.key.workload}|{configuration.key.compiler} has no stage {name!r}")
 
 
-def _pane(configuration: Configuration, stage: Stage, text: str, sha256: str, highlighter: Highlighter) -> Pane:
+def _pane(
+    configuration: Configuration, stage: Stage, id: str, text: str, sha256: str, highlighter: Highlighter
+) -> Pane:
     rendered = highlighter.lines(text, stage.language)
     marks = _marks(configuration, stage.name)
     shown = _affordable(_shown(len(rendered), set(marks)), rendered, set(marks))
@@ -121,7 +142,7 @@ def _pane(configuration: Configuration, stage: Stage, text: str, sha256: str, hi
         lines.append(_gap(len(rendered) - shown[-1]))
     graph = configuration.capture.capture and configuration.capture.capture.graph
     return Pane(
-        id=slug(stage.name),
+        id=id,
         stage=stage.name,
         title=stage.title,
         level=stage.level,

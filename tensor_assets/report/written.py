@@ -15,7 +15,7 @@ from tensor_assets.report.article_page import ArticlePage
 from tensor_assets.report.claims_view import view_parts
 from tensor_assets.report.columns import DESCRIPTIONS
 from tensor_assets.report.evidence_index import EvidenceRow
-from tensor_assets.report.matrix import matrix_views, shown_clock, slug, target_title
+from tensor_assets.report.matrix import matrix_views, shown_clock, target_title
 from tensor_assets.report.measurements import Measurements
 from tensor_assets.report.quoting import Quotes
 from tensor_assets.report.reading import Configuration
@@ -80,7 +80,7 @@ class WrittenPages:
             descriptions=DESCRIPTIONS,
             data_files=[(path.name, path.stat().st_size) for path in self.written],
             evidence_groups=Counter(row.workload for row in self.rows),
-            slug=slug,
+            evidence_names=self.snapshot.names.workloads,
             **(self.writer.changes.context() if template in ("changes.html", "latest_changes.html") else {}),
             **(self.writer.history.context() if template == "history_alerts.html" else {}),
             **(self._measurements(page) if template == "measurements.html" else {}),

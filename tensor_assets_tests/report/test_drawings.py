@@ -66,7 +66,7 @@ def test_what_was_drawn_is_kept_until_the_graph_changes(tmp_path):
 def test_a_page_gets_the_picture_of_its_graph(tmp_path, drawings):
     nodes = (Node(id="x", op="input", role="input", shape=(4, 4)), Node(id="y", op="neg", role="epilogue"))
     graph = SemanticGraph(stage="fx", nodes=nodes, edges=(Edge(source="x", target="y"),))
-    drawn = write_graph(graph, "cells/any.html", tmp_path, {}, drawings).drawing
+    drawn = write_graph(graph, "cells/any.html", "fx", tmp_path, {}, drawings).drawing
     assert AT.findall(drawn.scene)[0][2] == "input"
     assert ">4×4</text>" in drawn.scene  # the shape, on the edge
-    assert write_graph(graph, "cells/any.html", tmp_path, {}).drawing is None
+    assert write_graph(graph, "cells/any.html", "fx", tmp_path, {}).drawing is None

@@ -68,7 +68,7 @@ def test_a_node_lights_its_lines_and_a_line_its_node(page: Page) -> None:
     for compiler in ("inductor", "max", "tvm", "tinygrad", "triton", "luminal"):
         explorer = page.locator(f".explore:has([data-scope='{compiler}-default-'])")
         explorer.scroll_into_view_if_needed()
-        explorer.locator("svg .node").first.wait_for()
+        explorer.locator("svg[role=application] .node").first.wait_for(timeout=60_000)  # before: a picture
         explorer.locator("svg .node[data-hue]").first.click()
         assert "line" in explorer.locator(".graph__said").inner_text()
         lit = explorer.locator(".code .l.hit")
@@ -156,7 +156,7 @@ def test_five_thousand_nodes_and_a_class_of_fifteen_hundred_are_usable(site: Pat
     page = watched.page
     began = page.evaluate("performance.now()")
     page.locator("#graph").scroll_into_view_if_needed()
-    page.locator("#graph svg .node").first.wait_for()
+    page.locator("#graph svg[role=application] .node").first.wait_for(timeout=60_000)
     ready = page.evaluate("performance.now()") - began
     move = (
         "document.querySelector('#graph svg g').setAttribute('transform', `translate(${-8 * step} ${step}) scale(.8)`)"
