@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar, overload
+from weakref import WeakKeyDictionary
 
 from tensor_assets.errors import EvidencePrivate
 from tensor_assets.evidence import media
@@ -20,6 +21,10 @@ from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Evidence, Key, Record
 
 R = TypeVar("R", bound=Record)
+
+# Of each store of this process, the records that were looked through and hold nothing to replace: every step of a
+# report reads them all again.
+_CLEAN: WeakKeyDictionary[EvidenceStore, set[str]] = WeakKeyDictionary()
 
 
 class PublicView:
@@ -49,7 +54,7 @@ class PublicView:
         kind = kind_of(record_type) if record_type else None
         for record_id, record in self._store.records(kind, history=history):
             if not self._unsafe_key(record.key):
-                yield record_id, self._clean(record)
+                yield record_id, self._clean(record_id, record)
 
     @overload
     def latest(self, record_type: type[R], key: Key) -> tuple[str, R] | None: ...
@@ -57,14 +62,14 @@ class PublicView:
     def latest(self, record_type: str, key: Key) -> tuple[str, Record] | None: ...
     def latest(self, record_type: str | type[Any], key: Key) -> tuple[str, Record] | None:
         found = self._store.latest(kind_of(record_type), key)
-        return (found[0], self._clean(found[1])) if found and not self._unsafe_key(key) else None
+        return (found[0], self._clean(*found)) if found and not self._unsafe_key(key) else None
 
     def get(self, record_id: str) -> Record:
         """Raises EvidenceMissing, EvidenceDamaged, EvidencePrivate."""
         record = self._store.get(record_id)
         if reason := self._unsafe_key(record.key):
             raise EvidencePrivate(f"record {record_id[:12]}…: its key holds {reason}")
-        return self._clean(record)
+        return self._clean(record_id, record)
 
     def record_bytes(self, record_id: str) -> bytes:
         """A record as its id is the hash of; cleaned, and so under another hash, where it had to be.
@@ -127,8 +132,15 @@ class PublicView:
         _, counts = redact(text, self._store.identity, versions=True)
         return ", ".join(sorted(counts))
 
-    def _clean(self, record: Record) -> Record:
-        return redact_record(record, self._store.identity)[0]
+    def _clean(self, record_id: str, record: Record) -> Record:
+        """An id is the hash of what the record says, so one that held nothing to replace never will."""
+        known = _CLEAN.setdefault(self._store, set())
+        if record_id in known:
+            return record
+        cleaned, counts = redact_record(record, self._store.identity)
+        if not counts:
+            known.add(record_id)
+        return cleaned
 
     def _private_somewhere(self) -> set[str]:
         """The same bytes may be private in one record and not in another: private wins."""
