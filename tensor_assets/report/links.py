@@ -10,8 +10,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
+# Not the coloured words of native text: most tags of a site, with nothing in them that leads anywhere.
 TAG = re.compile(
-    r"""<([a-z][\w-]*)((?:\s+[^\s=>"'/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"']+))?)+)\s*/?>""", re.IGNORECASE
+    r"""<(?!span class=[\w"]+>)([a-z][\w-]*)((?:\s+[^\s=>"'/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"']+))?)+)\s*/?>""",
+    re.IGNORECASE,
 )
 ATTRIBUTE = re.compile(r"""([^\s=>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
 LOADING = {"script", "img", "link", "iframe", "source", "video", "audio", "object", "embed", "use", "image"}
@@ -46,13 +48,13 @@ def read_page(path: Path) -> Page:
     text = SCRIPT_BODY.sub(r"\1</script>", path.read_text(encoding="utf-8"))
     for tag, attributes in TAG.findall(text):
         for name, *values in ATTRIBUTE.findall(attributes):
-            value = html.unescape("".join(values))
             if name in ("id", "name"):
-                page.places.add(value)
+                page.places.add(html.unescape("".join(values)))
             elif name in ("href", "src", "data"):
-                page.addresses.add(value)
+                address = html.unescape("".join(values))
+                page.addresses.add(address)
                 if tag.lower() in LOADING:
-                    page.loaded.add(value)
+                    page.loaded.add(address)
     return page
 
 
