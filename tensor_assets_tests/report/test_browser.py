@@ -111,20 +111,25 @@ def test_each_kind_of_page_works_below_a_sub_path(served, context, kind):
     assert watched.hosts == {served[: served.rindex("/")]}
 
 
+def serious_findings(page: Page) -> list[str]:
+    """What axe-core calls serious or worse in a page as it now stands."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{violation['id']}: {violation['nodes'][0]['html'][:160]} {violation['nodes'][0]['failureSummary'][:200]}"
+        for violation in found["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(built, browser, kind, scheme):
     context = browser.new_context(viewport={"width": 1366, "height": 900}, color_scheme=scheme)
     page = opened(context, on_disk(built, kind)).page
-    page.evaluate(AXE.read_text())
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    serious = [
-        f"{violation['id']}: {violation['nodes'][0]['html'][:160]} {violation['nodes'][0]['failureSummary'][:200]}"
-        for violation in found["violations"]
-        if violation["impact"] in ("serious", "critical")
-    ]
+    found = serious_findings(page)
     context.close()
-    assert serious == []
+    assert found == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

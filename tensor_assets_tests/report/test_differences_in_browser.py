@@ -7,11 +7,12 @@ import re
 import pytest
 
 from tensor_assets_tests.report import test_browser
-from tensor_assets_tests.report.test_browser import on_disk, opened
+from tensor_assets_tests.report.test_browser import on_disk, opened, serious_findings
 
 pytestmark = pytest.mark.browser
 browser, context = test_browser.browser, test_browser.context
 PAGE = "cells/weight_view/triton.html"
+COMPARED = "compare.html#a=weight-view-inductor-default-cpu-matrix"
 COUNTS = re.compile(r"(\d+) lines? kept, (\d+) removed, (\d+) added")
 
 
@@ -27,6 +28,28 @@ def test_what_a_stage_changed_opens_with_the_lines_that_were_counted(built, cont
     assert box.locator("tr.removed").count() == int(counted[1])
     assert box.locator("tr.added").count() == int(counted[2])
     assert watched.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("address", "boxes", "diffed"),
+    [
+        (PAGE + "#stage-ttgir", "#stage-ttgir details.since", True),
+        (f"{COMPARED}&b=bias-inductor-default-cpu-matrix", "details.stage-pair", True),
+        (f"{COMPARED}&b=weight-view-tvm-default-cpu-matrix", "details.stage-pair", False),
+    ],
+)
+def test_axe_finds_nothing_serious_in_what_is_opened(built, browser, scheme, address, boxes, diffed):
+    context = browser.new_context(viewport={"width": 1366, "height": 900}, color_scheme=scheme)
+    page = opened(context, f"file://{built.site}/{address}").page
+    page.locator(boxes).first.wait_for(timeout=60_000)
+    for box in page.locator(boxes).all():
+        if box.get_attribute("open") is None:
+            box.locator("summary").first.click()
+    page.locator("table.diff" if diffed else ".stage-pair .beside pre").first.wait_for(timeout=60_000)
+    found = serious_findings(page)
+    context.close()
+    assert found == []
 
 
 def test_texts_of_two_languages_are_told_apart_instead(built, context):
