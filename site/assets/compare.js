@@ -73,12 +73,13 @@
   }
 
   function stagePair([one, other]) {
-    const title = one && other && one.name === other.name ? one.title
-      : [one ? one.title : "none", other ? other.title : "none"].join(" | ");
+    const alike = !one || !other || one.name === other.name;
+    const title = alike ? (one || other).title : `${one.title} | ${other.title}`;
     const equal = one && other && one.sha256 === other.sha256;
     const diffed = one && other && one.name === other.name && !equal;
+    const how = !one || !other ? ` · only ${one ? "left" : "right"}` : equal ? " · the same text" : diffed ? "" : " · side by side";
     const box = el("details", { class: "numbers stage-pair", open: diffed ? "" : false }, el("summary", {},
-      `${title} · ${(one || other).level}${equal ? " · the same text" : diffed ? "" : " · side by side"}`));
+      `${title} · ${(one || other).level}${how}`));
     const fill = () => {
       if (box.dataset.filled) return;
       box.dataset.filled = "1";
@@ -91,8 +92,8 @@
   }
 
   function beside(one, other) {
-    const side = (stage) => stage ? el("pre", { class: "code", tabindex: 0, role: "region", "aria-label": stage.title }, el("code", {}, stage.text)) : el("p", {}, "Not captured.");
-    return el("div", { class: "beside" }, side(one), side(other));
+    const side = (stage) => el("pre", { class: "code", tabindex: 0, role: "region", "aria-label": stage.title }, el("code", {}, stage.text));
+    return one && other ? el("div", { class: "beside" }, side(one), side(other)) : side(one || other);
   }
 
   window.tensorAssetsCompare = async function (load) {

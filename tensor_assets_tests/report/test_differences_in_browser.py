@@ -52,6 +52,16 @@ def test_axe_finds_nothing_serious_in_what_is_opened(built, browser, scheme, add
     assert found == []
 
 
+def test_both_sides_are_in_sight_on_a_phone(built, browser):
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = opened(context, f"file://{built.site}/{COMPARED}&b=weight-view-tvm-default-cpu-matrix").page
+    facts = page.locator("#compared .scroll").first
+    facts.wait_for(timeout=60_000)
+    hidden = facts.evaluate("facts => facts.scrollWidth - facts.clientWidth")
+    context.close()
+    assert hidden <= 0
+
+
 def test_texts_of_two_languages_are_told_apart_instead(built, context):
     page = opened(context, on_disk(built, PAGE) + "#stage-ptx").page
     said = page.locator("#stage-ptx p.since").inner_text()
