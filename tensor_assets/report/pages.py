@@ -186,7 +186,8 @@ class PageWriter:
         subject = f"{key.workload} × {self.face(configuration).title}"
         subject += f" {key.variant}" if key.variant != "default" else ""
         device = profile.allocation.device if profile.allocation else key.target
-        drawn = (draw(profile, subject, device) for draw in (profile_charts.timeline, profile_charts.roofline))
+        timeline = profile_charts.timeline(profile, subject, device, configuration.untraced_ns)
+        drawn = (timeline, profile_charts.roofline(profile, subject, device))
         return [self.figures.figure(chart, root_of_site(page)) for chart in drawn if chart]
 
     def _workload(self, workload: str) -> None:

@@ -14,16 +14,18 @@ from tensor_assets.report.quantities import duration, percent, significant
 KINDS = {"kernel": "kernel", "memset": "memset", "memcpy": "copy"}
 
 
-def timeline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
+def timeline(profile: ProfileRecord, subject: str, device: str, untraced_ns: float | None = None) -> Chart | None:
     """The activities of an invocation on the device's clock, gaps visible. None where none were traced.
 
-    Medians of each duration and each gap laid end to end: no single invocation, the middle of all of them.
+    Medians of each duration and each gap laid end to end: no single invocation, the middle of all of them. Gaps are
+    left out, and that is said, where ``untraced_ns``, a whole invocation untraced, is less than what was traced.
     """
     if not profile.kernels:
         return None
+    stretched = bool(profile.span_ns and untraced_ns and profile.span_ns > untraced_ns)
     data, end = [], 0.0
     for kernel in profile.kernels:
-        start = end + kernel.gap_ns
+        start = end + (0.0 if stretched else kernel.gap_ns)
         end = start + kernel.duration_ns
         data.append(
             {
@@ -35,7 +37,7 @@ def timeline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
                 "name": kernel.name,
                 "kind": KINDS[kernel.kind],
                 "time": str(duration(kernel.duration_ns)),
-                "gap": str(duration(kernel.gap_ns)),
+                "gap": "not known" if stretched else str(duration(kernel.gap_ns)),
             }
         )
     kinds = [kind for kind in KINDS if KINDS[kind] in {row["kind"] for row in data}]
@@ -52,11 +54,16 @@ def timeline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
         tooltip=tips,
     )
     numbers = base.mark_text(dy=-18, fontSize=11, color=INK).encode(x="middle:Q", text="number:N")
-    title = f"{subject}: {_busy(profile)}"
+    title = f"{subject}: {_busy(profile, stretched)}"
     subtitle = [f"{device}, medians over {len(profile.timeline)} traced invocations, laid end to end"]
+    if stretched and profile.span_ns and untraced_ns:
+        spans = f"over {duration(profile.span_ns)}; untraced, an invocation takes {duration(untraced_ns)}"
+        subtitle.append(f"without their gaps: tracing spread the activities {spans}")
     spec = finished(alt.layer(bars, numbers).properties(width=620, height=56), data, title, subtitle)
-    words = "; ".join(f"{row['number']} {row['name']} {row['time']}, after a gap of {row['gap']}" for row in data)
-    return Chart(name=f"timeline-{subject}-{device}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+    gap = "" if stretched else ", after a gap of {gap}"
+    words = "; ".join(f"{row['number']} {row['name']} {row['time']}{gap.format(**row)}" for row in data)
+    name = f"timeline-{subject}-{device}"
+    return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
 
 
 def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
@@ -92,7 +99,7 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     title = f"{subject}: activity {best['label']} reaches {best['share']} of what its roof allows"
     subtitle = [
         f"{device}; dot: achieved, from counted operations and the uninstrumented time; tick: attainable",
-        "; ".join(f"{limit}: {source}" for limit, source in profile.ceilings.items()),
+        *(f"{limit}: {source}" for limit, source in profile.ceilings.items()),
     ]
     spec = finished(layers.properties(width=420, height=260), data, title, subtitle)
     words = "; ".join(
@@ -102,11 +109,13 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
 
 
-def _busy(profile: ProfileRecord) -> str:
+def _busy(profile: ProfileRecord, stretched: bool) -> str:
     count = len(profile.kernels)
     activities = f"{count} device activit{'y' if count == 1 else 'ies'}"
     if not profile.busy_ns or not profile.span_ns:
         return activities
+    if stretched:
+        return f"{activities}, busy for {duration(profile.busy_ns)}"
     idle = profile.span_ns - profile.busy_ns
     gaps = f", idle for {duration(idle)} of it" if idle >= 1 else " without a gap"
     return f"{activities} in {duration(profile.span_ns)}{gaps}"

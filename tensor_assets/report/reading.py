@@ -95,6 +95,20 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         usable = [timing for timing in self.timings if timing.median_ns is not None]
         return min(usable, key=_headline_rank, default=None)
 
+    @property
+    def untraced_ns(self) -> float | None:
+        """A whole invocation on the host's clock, of the fastest process that was timed; None where none was."""
+        return min((one.median_ns for t in self.timings if t.clock == "host" for one in t.series), default=None)
+
+    @property
+    def stretched(self) -> bool:
+        """Whether the traced activities lie wider apart than a whole invocation takes that nobody traces.
+
+        Then the gaps between them are the tracer's, which slows every launch down, and say nothing of the program.
+        """
+        span = self.profile.span_ns if self.profile else None
+        return bool(span and self.untraced_ns and span > self.untraced_ns)
+
     def stage_files(self) -> list[tuple[Stage, StageFile]]:
         """Captured stages that have their text in the store, in pipeline order."""
         if self.capture.capture is None:

@@ -8,7 +8,7 @@ import pytest
 
 from tensor_assets.errors import AllocationMismatch
 from tensor_assets.records import BenchmarkRecord, EffortRecord
-from tensor_assets.report import charts, measure_charts
+from tensor_assets.report import charts, measure_charts, profile_charts
 from tensor_assets.report.faces import in_order, load_faces
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.said_rightly import _of_chart
@@ -155,3 +155,21 @@ def test_a_search_whose_times_overlap_the_defaults_is_not_called_quicker(built):
     overlapping = msgspec.structs.replace(record, trials=tuple(trials))
     chart = measure_charts.search_effort(overlapping, "weight_view", FACES["tinygrad"])
     assert "the medians of tuned and default overlap" in chart.title
+
+
+def test_gaps_that_are_the_tracers_are_no_gaps_of_the_program(built):
+    """Seen on an H200: activities 480 µs apart under the tracer, of an invocation that takes 48 µs without it."""
+    configurations = read_snapshot(built.store).configurations
+    timed = next(c for c in configurations if c.profile and len(c.profile.kernels) > 1 and c.timings)
+    far = msgspec.structs.replace(timed.profile, span_ns=timed.untraced_ns * 10)
+    assert not timed.stretched
+    assert msgspec.structs.replace(timed, profile=far).stretched
+    drawn = profile_charts.timeline(far, "weight_view", "NVIDIA H200", timed.untraced_ns)
+    rows = drawn.spec["datasets"]["rows"] if "datasets" in drawn.spec else drawn.spec["data"]
+    assert "without their gaps" in drawn.subtitle
+    assert "gap of" not in drawn.alternative
+    assert "idle" not in drawn.title
+    assert {row["gap"] for row in rows} == {"not known"}
+    assert (
+        "gap of" in profile_charts.timeline(timed.profile, "weight_view", "NVIDIA H200", timed.untraced_ns).alternative
+    )
