@@ -14,11 +14,21 @@ from tensor_assets.workers.adapters import discover
 from tensor_assets.workers.caches import restore
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import build_environment
+from tensor_assets.workers.installer import ask_uv
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
 from tensor_assets_tests.workers.programs import WEIGHT_VIEW
 
 pytestmark = pytest.mark.compilers
+
+
+@pytest.mark.parametrize("name", ["tinygrad", "max", "inductor", "tvm", "eager", "triton"])
+def test_an_environment_has_all_that_its_packages_ask_for(name, tmp_path):
+    """A lock made for every platform may miss what the wheels of one platform ask for; uv installs just the lock."""
+    settings = load_settings()
+    environment = build_environment(discover(settings.adapters)[name], settings)
+    assert not isinstance(environment, Outcome), environment
+    ask_uv(["pip", "check", "--python", str(environment.python)], tmp_path / "uv.log")
 
 
 # The two whose environments and compilations are small; the others take the same way in `make report`.
