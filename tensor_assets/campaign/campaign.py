@@ -16,14 +16,14 @@ from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import GATE, capture_cell
 from tensor_assets.campaign.effort import effort_of, searched
 from tensor_assets.campaign.environment import environment_record
-from tensor_assets.campaign.fixtures import fixture_record
+from tensor_assets.campaign.fixtures import fixture_records
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.profile import profile_cell
 from tensor_assets.campaign.session import time_workload
 from tensor_assets.campaign.stored import Stored, file, provenance
 from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.progress import announce
-from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, FixtureRecord, Key, Outcome, Phase
+from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, Key, Outcome, Phase
 from tensor_assets.sessions.allocation import current_allocation
 from tensor_assets.sessions.effort import DEADLINE
 from tensor_assets.sessions.preparing import at_once
@@ -108,12 +108,8 @@ class _Campaign:
         }
 
     def _fixtures(self) -> None:
-        with ThreadPoolExecutor(at_once()) as pool:
-            for stored in pool.map(self._fixture_one, self._request.workloads):
-                announce(f"{stored.record.key.workload}: fixtures at {stored.record.key.shape}")
-
-    def _fixture_one(self, workload: str) -> Stored[FixtureRecord]:
-        return fixture_record(self._space, workload, self._options.shape)
+        for stored in fixture_records(self._space, self._request.workloads, self._options.shape):
+            announce(f"{stored.record.key.workload}: fixtures at {stored.record.key.shape}")
 
     def _capture(self, workloads: Sequence[str]) -> None:
         cells = [(workload, compiler) for workload in workloads for compiler in self._request.compilers]

@@ -25,7 +25,7 @@ SESSION = SessionRecord(
 
 
 def test_a_search_that_a_compiler_does_not_offer_is_told_before_the_work(space, monkeypatch) -> None:
-    monkeypatch.setattr(campaign, "fixture_record", lambda *_: pytest.fail("hours of work"))
+    monkeypatch.setattr(campaign, "fixture_records", lambda *_: pytest.fail("hours of work"))
     options = Options(target="cpu", shape="matrix_inspect")
     request = Request(workloads=("gemm",), compilers=("toy",), options=options, efforts=(("gemm", "toy"),))
     with pytest.raises(SettingsError, match=r"toy offers no search on cpu \(levels: default\)"):

@@ -12,7 +12,7 @@ from tensor_assets.campaign import campaign, publish
 from tensor_assets.campaign.benchmark import benchmark_cell
 from tensor_assets.campaign.capture import capture_cell, captures_of, default_capture
 from tensor_assets.campaign.environment import environment_record
-from tensor_assets.campaign.fixtures import fixture_record, load_fixtures
+from tensor_assets.campaign.fixtures import fixture_record, fixture_records, load_fixtures
 from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.session import time_workload
 from tensor_assets.campaign.workspace import Workspace, resolved_target
@@ -53,6 +53,23 @@ def test_a_record_says_how_it_came_to_be_and_names_nobody(space: Workspace, monk
     assert "ada" not in str(made)
     assert made.environment["OMP_NUM_THREADS"] == "2"
     assert not {"MY_PASSWORD", "TRITON_API_KEY", "HOME", "PATH"} & set(made.environment)
+
+
+def test_fixtures_of_many_are_built_beside_each_other_and_are_the_same(space: Workspace, tmp_path):
+    names = ["gemm", "bias", "gemm"]
+    beside = [stored.record for stored in fixture_records(space, names, "inspect")]
+    assert [record.key.workload for record in beside] == names
+    assert len(list(space.store.records(FixtureRecord))) == 2
+    alone = Workspace(msgspec.structs.replace(space.settings, store=str(tmp_path / "alone")))
+    for record in beside:
+        assert [f.hashes for f in fixture_record(alone, record.key.workload, "inspect").record.fixtures] == [
+            fixture.hashes for fixture in record.fixtures
+        ]
+        assert all(space.store.has(fixture.arrays.sha256) for fixture in record.fixtures)
+    again = [stored.id for stored in fixture_records(space, names, "inspect")]
+    assert again == [space.store.latest(FixtureRecord, record.key)[0] for record in beside]
+    with pytest.raises(SettingsError, match="nonsense"):
+        list(fixture_records(space, ["gemm", "nonsense"], "inspect"))
 
 
 def test_unchanged_keys_recompute_nothing(space: Workspace):
