@@ -11,7 +11,7 @@ export SYSTEM_PACKAGES ?= 1
 BIN := .venv/bin
 RUN := $(BIN)/tensor-assets
 
-.PHONY: help report test check doctor engines environment profilers ui lock clean format matrix-cpu original-cpu sm_90 adversary releases-real
+.PHONY: help report test check doctor engines environment profilers ui lock clean format matrix-cpu original-cpu sm_90 adversary releases-real on-device
 
 help:
 	@grep -E '^[a-z0-9_-]+:.*#' $(MAKEFILE_LIST) | sed -E 's/:.*#/\t/' | expand -t 16
@@ -31,4 +31,5 @@ original-cpu: ; @.ci/setup runtime && $(RUN) report --suite matrix --suite origi
 sm_90: ; @.ci/setup runtime && $(RUN) report --suite matrix --target sm_90 # compiled for sm_90 without a GPU, never run
 adversary: ; @.ci/setup test && $(BIN)/python -m tensor_assets_tests.adversary.table --seeds 50 # every wrong and right compiler on every workload, fifty seeds: the table
 releases-real: ; @.ci/setup test && $(BIN)/python -m tensor_assets_tests.releases.real $(or $(FOLDER),.store-releases) # two real compiler updates, from an index folder to the page of changes
+on-device: ; @.ci/setup test && $(BIN)/python -m tensor_assets_tests.launchers.on_device $(or $(FOLDER),.store-on-device) # a real Dagster instance on this host's GPU: what its policy refuses, and weight_view on one allocation
 clean: ; rm -rf .venv site/build site/build.generated # what can be made again; evidence in .store stays
