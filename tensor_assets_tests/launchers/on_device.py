@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from tensor_assets.errors import DeviceRefused
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import Allocation
 from tensor_assets.sessions.inventory import open_gpu
@@ -54,10 +55,15 @@ def main() -> int:
     parser.add_argument("--refused", nargs="+", default=["H100"], help="A policy that this GPU does not meet.")
     parser.add_argument("--allowed", nargs="+", default=["H100", "H200"], help="One that it does meet.")
     chosen = parser.parse_args()
-    deployment = OnDevice(chosen.folder, chosen.refused)
+    try:
+        with open_gpu() as gpu:
+            device = gpu.name
+    except DeviceRefused as refusal:
+        sys.exit(f"{refusal}")
+    deployment = OnDevice(chosen.folder.resolve(), chosen.refused)
     try:
         deployment.start()
-        refused = _refused(deployment, chosen.refused)
+        refused = _refused(deployment, chosen.refused, device)
         deployment.kill("daemon")
         deployment.allow(chosen.allowed)
         deployment.begin("daemon")
@@ -67,9 +73,7 @@ def main() -> int:
     return 0 if refused and made else 1
 
 
-def _refused(deployment: OnDevice, policy: Sequence[str]) -> bool:
-    with open_gpu() as gpu:
-        device = gpu.name
+def _refused(deployment: OnDevice, policy: Sequence[str], device: str) -> bool:
     run = deployment.launch(f"{_compilers()[0]}|{WORKLOAD}", "cuda")
     status, log = deployment.ended(run), deployment.log(run)
     told = [line for line in log.splitlines() if device in line]
