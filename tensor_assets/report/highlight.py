@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 from collections.abc import Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 
 from pygments.lexer import Lexer
@@ -95,6 +96,7 @@ def _lines(text: str, language: Language) -> Iterator[str]:
     yield "".join(line)
 
 
+@lru_cache(maxsize=1 << 14)  # a text repeats few words many times
 def _word(text: str, name: str) -> str:
     escaped = html.escape(_visible(text))
     return f'<span class="{name}">{escaped}</span>' if name and not text.isspace() else escaped
@@ -102,9 +104,13 @@ def _word(text: str, name: str) -> str:
 
 def _visible(text: str) -> str:
     """Control characters as their pictures: a terminal escape in a kernel's name must be seen, not obeyed."""
-    return "".join(chr(0x2400 + ord(c)) if ord(c) < 32 and c != "\t" else c for c in text)
+    return text.translate(_PICTURES)
 
 
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) != "\t"}
+
+
+@cache
 def _class(kind: _TokenType) -> str:
     while kind is not Token:
         if kind in CLASSES:
