@@ -52,6 +52,7 @@ class ProfileRecord(RecordBase, frozen=True, kw_only=True, tag="profile"):
     busy_ns: float | None = None  # median over invocations: the device worked
     span_ns: float | None = None  # median over invocations: from the first activity's start to the last one's end
     counters: dict[str, dict[str, float]] = {}  # kernel → metric → value
+    counted: str = "with caches flushed before each pass"  # how; what Nsight Compute does unless it is told otherwise
     opcodes: dict[str, dict[str, int]] = {}  # kernel → opcode → static count
     ceilings: dict[str, str] = {}  # limit → where its number comes from
     files: tuple[Evidence, ...] = ()  # raw profiler captures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -14,7 +14,7 @@ from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import configuration_page, target_title, workload_page
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
-from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target
+from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target, matrix_instruction
 from tensor_assets.report.stages import Pane, op_hues, program_pane, stage_panes
 from tensor_assets.report.tables import intermediate_bytes, process_range
 
@@ -57,6 +57,8 @@ def cell_context(
         "geometry": [(extents(launch.grid), extents(launch.block)) for launch in capture.plan.launches]
         if capture.plan
         else [],
+        "instruction": matrix_instruction,
+        "apart": any(map(configuration.loaded_registers, range(len(capture.plan.launches)))) if capture.plan else False,
         "process_range": process_range,
         "medians_of": medians_of,
         "opcodes_at": opcodes_at,
@@ -198,18 +200,26 @@ def _records(snapshot: Snapshot, configuration: Configuration, files: PublicFile
     return rows
 
 
+def _gaps_of(configuration: Configuration) -> Iterator[str]:
+    """What a capture that came through does not hold."""
+    shown = {stage.level for stage, _ in configuration.stage_files()}
+    missing = [level for level in ("semantic", "scheduled", "code", "machine") if level not in shown]
+    if missing:
+        yield f"No stage of this level was captured: {', '.join(missing)}."
+    captured = configuration.capture.capture
+    if captured and captured.graph and captured.graph.incomplete:
+        yield f"The graph is incomplete: {captured.graph.incomplete}."
+    if configuration.unseen:
+        yield f"The plan is incomplete: no activity is known to compute {', '.join(configuration.unseen)}."
+
+
 def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
     """What this page cannot say, from what its records lack."""
     capture, says = configuration.capture, []
     if not is_run_target(configuration.key.target):
         says.append("The code was compiled for this target and never ran: nothing here was judged or timed.")
     if capture.outcome.status in ("ok", "rejected"):
-        shown = {stage.level for stage, _ in configuration.stage_files()}
-        missing = [level for level in ("semantic", "scheduled", "code", "machine") if level not in shown]
-        if missing:
-            says.append(f"No stage of this level was captured: {', '.join(missing)}.")
-        if capture.capture and capture.capture.graph and capture.capture.graph.incomplete:
-            says.append(f"The graph is incomplete: {capture.capture.graph.incomplete}.")
+        says += _gaps_of(configuration)
     if configuration.apart:
         says.append(f"A timing of this cell exists and is not shown: {configuration.apart}.")
     if configuration.profile_apart:

@@ -130,6 +130,8 @@ def activities(
     """Device activities of one invocation by kind, per compiler: of one workload, or of every one of ``order``."""
     rows = kernels[(kernels.target == target) & (kernels.variant == "default")]
     rows = rows[rows.workload == workload] if workload else rows
+    missing = rows[rows.unseen != ""].drop_duplicates(["workload", "compiler"])
+    rows = rows[rows.unseen == ""]
     if rows.empty:
         return None
     counted = rows.groupby(["workload", "compiler", "kind"]).size().reset_index(name="n")
@@ -138,7 +140,7 @@ def activities(
     bars = _activity_bars(counted, order, titles, bool(workload))
     title, subtitle = (
         _activities_title(rows, workload, faces),
-        f"{device}, planned activities of one invocation, default variants",
+        f"{device}, planned activities of one invocation, default variants{_incomplete(len(missing))}",
     )
     if workload:
         spec = finished(bars.properties(width=420, height=alt.Step(22)), data, title, subtitle)
@@ -151,6 +153,10 @@ def activities(
     words = "; ".join(f"{face_of(name, faces).title} {totals[name]}" for name in in_order(set(totals.index), faces))
     name = f"activities-{workload or 'all'}-{target}"
     return Chart(name=name, spec=spec, title=title, subtitle=subtitle, alternative=f"Activities in all: {words}")
+
+
+def _incomplete(plans: int) -> str:
+    return f"; {plans} incomplete plan{'' if plans == 1 else 's'} left out" if plans else ""
 
 
 def finished(chart: Any, data: list[dict[str, Any]], title: str, subtitle: str | list[str]) -> dict[str, Any]:

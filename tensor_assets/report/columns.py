@@ -21,6 +21,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "memsets": "Int64",
         "copies": "Int64",
         "intermediate_bytes": "Int64",
+        "unseen": "string",
         "admitted": "boolean",
         "boundary": "string",
         "boundary_share": "Float64",
@@ -55,6 +56,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "parameters": "string",
         "code_sha256": "string",
         "stage": "string",
+        "unseen": "string",
         "capture": "string",
     },
     "timings": {

@@ -27,6 +27,7 @@ class MatrixCell(msgspec.Struct, frozen=True, kw_only=True):
     hover: str = ""
     capture: str = ""  # record id, of the number of launches
     launches: int | str = ""
+    at_least: bool = False  # the plan misses some
     benchmark: str = ""  # record id, of the time
     median: str = ""  # its place in it
     time: str = ""
@@ -195,6 +196,7 @@ def _cell(
         hover=_hover(default, timing),
         capture=default.capture_id if plan else "",
         launches=len(plan.launches) if plan else "",
+        at_least=bool(default.unseen),
         benchmark=default.benchmark_id if timing else "",
         median=f"/timings/{default.timings.index(timing)}/median_ns" if timing else "",
         time=duration_in(median, unit) if median else "–",

@@ -98,7 +98,8 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     best = max(data, key=lambda row: row["achieved"] / row["attainable"])
     title = f"{subject}: activity {best['label']} reaches {best['share']} of what its roof allows"
     subtitle = [
-        f"{device}; dot: achieved, from counted operations and the uninstrumented time; tick: attainable",
+        f"{device}; dot: achieved in the uninstrumented, warm time; tick: attainable",
+        f"counted by instruction slots, and bytes {profile.counted}",
         *(f"{limit}: {source}" for limit, source in profile.ceilings.items()),
     ]
     spec = finished(layers.properties(width=420, height=260), data, title, subtitle)

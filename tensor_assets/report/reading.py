@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 import msgspec
-from tensor_worker.artifacts import Stage
+from tensor_worker.artifacts import Launch, Stage
 from tensor_worker.program import Program
 
 from tensor_assets.errors import AllocationMismatch
@@ -76,6 +76,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     profile_id: str = ""
     profile: ProfileRecord | None = None
     profile_apart: str = ""  # why the newest profile is not joined
+    unseen: tuple[str, ...] = ()  # matrix products that no launch of the plan is known to compute
 
     @property
     def key(self) -> Key:
@@ -97,8 +98,21 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def untraced_ns(self) -> float | None:
-        """A whole invocation on the host's clock, of the fastest process that was timed; None where none was."""
-        return min((one.median_ns for t in self.timings if t.clock == "host" for one in t.series), default=None)
+        """A whole invocation on the host's clock, warm and on random data, as a profile's are; None where not timed."""
+        host = (t for t in self.timings if (t.clock, t.cache, t.data) == ("host", "warm", "random"))
+        return next((timing.median_ns for timing in host), None)
+
+    def loaded_registers(self, launch: int) -> int | None:
+        """A thread's registers in the kernel that ran, where a trace saw other ones than the plan has; else None.
+
+        A driver that is asked for machine code apart may compile it otherwise than what it loads. It allocates no fewer
+        than 16, whatever the code asks for.
+        """
+        plan, traced = self.capture.plan, self.profile.kernels if self.profile else ()
+        if plan is None or len(traced) != len(plan.launches) or plan.launches[launch].kind != "kernel":
+            return None
+        planned, loaded = plan.launches[launch].registers, traced[launch].registers
+        return loaded if planned is not None and loaded != max(planned, 16) else None
 
     @property
     def stretched(self) -> bool:
@@ -217,9 +231,13 @@ def configurations_of(store: PublicStore, captures: Iterable[str]) -> tuple[Conf
 
 def read_snapshot(store: Records) -> Snapshot:
     """The latest record of every configuration, fixture and session of ``store``."""
+    fixtures = {(r.key.workload, r.key.shape): (i, r) for i, r in _latest(store.records(FixtureRecord))}
     return Snapshot(
-        configurations=every_configuration(store, newest=True),
-        fixtures={(r.key.workload, r.key.shape): (i, r) for i, r in _latest(store.records(FixtureRecord))},
+        configurations=tuple(
+            msgspec.structs.replace(one, unseen=_unseen(one, fixtures.get((one.key.workload, one.key.shape))))
+            for one in every_configuration(store, newest=True)
+        ),
+        fixtures=fixtures,
         sessions=dict(store.records(SessionRecord)),
         efforts=dict(store.records(EffortRecord)),
         egraphs={record.key.workload: (i, record) for i, record in _latest(store.records(EGraphRecord))},
@@ -229,6 +247,21 @@ def read_snapshot(store: Records) -> Snapshot:
 def is_run_target(target: str) -> bool:
     """Whether code for ``target`` is ever executed."""
     return not target.startswith(SIMULATED_TARGETS)
+
+
+def matrix_instruction(launch: Launch) -> str:
+    """What it multiplies matrices with. HFMA2.MMA is no such thing but a packed multiply-add of two values."""
+    return "" if launch.instruction.startswith("HFMA2") else launch.instruction
+
+
+def _unseen(configuration: Configuration, found: tuple[str, FixtureRecord] | None) -> tuple[str, ...]:
+    """What a plan that ran must do and is not seen to: its launches are then fewer than those that ran."""
+    plan = configuration.capture.plan
+    if found is None or plan is None or configuration.status not in ("ok", "rejected"):
+        return ()
+    mistaken = [launch for launch in plan.launches if launch.instruction != matrix_instruction(launch)]
+    computed = {name for launch in plan.launches if launch not in mistaken for name in launch.computes}
+    return tuple(op.name for op in found[1].program.ops if op.op == "matmul" and op.name not in computed)
 
 
 def _configurations(store: Records, captures: Iterable[tuple[str, CaptureRecord]]) -> tuple[Configuration, ...]:

@@ -110,7 +110,8 @@ def _cell(configuration: Configuration) -> Iterator[Row]:
         "version": capture.version,
         "environment": key.environment,
         "fingerprint": capture.fingerprint,
-        **(_activities(capture.plan) if capture.plan else {}),
+        **(_activities(capture.plan) if capture.plan and not configuration.unseen else {}),
+        "unseen": " ".join(configuration.unseen),
         **_admission(configuration),
         "compile_seconds": sum(capture.phases.values()) if capture.phases else None,
         "first_execution_seconds": capture.first_execution_seconds,
@@ -189,6 +190,7 @@ def _kernels(configuration: Configuration) -> Iterator[Row]:
             "parameters": msgspec.json.encode(launch.parameters).decode(),
             "code_sha256": launch.code_sha256,
             "stage": launch.stage,
+            "unseen": " ".join(configuration.unseen),
             "capture": configuration.capture_id,
         }
 

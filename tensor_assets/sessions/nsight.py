@@ -55,6 +55,7 @@ def compute_watcher(folder: Path) -> Watcher | None:
     output = folder / "ncu.csv"
     options = (
         "--clock-control", "none",  # as timed; locked clocks would be another device
+        "--cache-control", "none",  # as timed, warm; else every pass begins with empty caches
         "--profile-from-start", "off",  # only what the worker marks
         "--launch-count", str(LAUNCHES),
         "--target-processes", "all",

@@ -55,6 +55,7 @@ from tensor_assets.workers.scratch import scratch_folder
 
 INVOCATIONS = 10  # the documents' range of warmed invocations
 WARMUPS = 10
+COUNTED = "with warm caches"
 NSYS_TYPE = "application/x-nsight-systems"
 
 
@@ -156,6 +157,7 @@ class _Parts:
             busy_ns=self.busy_ns,
             span_ns=self.span_ns,
             counters=self.counters,
+            counted=COUNTED,
             opcodes=self.opcodes,
             ceilings=self.ceilings,
             files=tuple(self.files),

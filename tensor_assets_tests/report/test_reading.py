@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import msgspec
+import pandas as pd
 import pytest
+from tensor_worker.artifacts import Launch
 
 from tensor_assets.records import CaptureRecord, FixtureRecord, Outcome, ProfileRecord
 from tensor_assets.report.cell_page import configuration_page
 from tensor_assets.report.matrix import matrix_views
 from tensor_assets.report.measurements import judged_together
 from tensor_assets.report.reading import read_snapshot
+from tensor_assets.report.tables import tables_of
 from tensor_assets_tests.report import campaign
 from tensor_assets_tests.sessions.test_joining import benchmark
 
@@ -144,3 +147,41 @@ def test_a_newer_build_with_a_patched_source_does_not_stand_for_the_compiler(sto
     )
     shown = [c for c in read_snapshot(store).of_cell("weight_view", "tvm") if c.key.target == "cpu"]
     assert [c.key.patch for c in shown] == [""]
+
+
+def test_a_plan_that_misses_the_product_is_told_apart(store):
+    """As of MAX on an H200: a memset, and a packed multiply-add that was taken for the product's instruction."""
+    _, whole = next(p for p in store.records(CaptureRecord) if p[1].key.compiler == "max" and p[1].key.target == "cpu")
+    named = {name for launch in whole.plan.launches for name in launch.computes}
+    memset = Launch(kind="memset", name="cuMemset")
+    packed = Launch(kind="kernel", name="elementwise", computes=tuple(named), instruction="HFMA2.MMA")
+    for launches in ((memset,), (memset, packed)):
+        plan = msgspec.structs.replace(whole.plan, launches=launches)
+        store.put(msgspec.structs.replace(whole, plan=plan))
+        snapshot = read_snapshot(store)
+        (found,) = (c for c in snapshot.configurations if c.key == whole.key)
+        assert found.unseen == ("p",)
+        row = next(row for row in tables_of(snapshot)["cells"].itertuples() if row.capture == found.capture_id)
+        assert (pd.isna(row.launches), row.unseen) == (True, "p")
+        cells = [cell for view in matrix_views(snapshot, {}) for row in view.rows for cell in row.cells]
+        assert [cell.at_least for cell in cells if cell.capture == found.capture_id] == [True]
+    assert not any(c.unseen for c in snapshot.configurations if c.key != whole.key)
+
+
+def test_registers_of_code_that_was_assembled_apart_are_not_the_kernels(store):
+    """As of tinygrad on an H200: 174 in what the driver assembled on demand, 92 in what it had loaded."""
+    traced = next(c for c in read_snapshot(store).configurations if c.profile and c.key.compiler == "triton")
+
+    def loaded(planned: int | None, ran: int) -> int | None:
+        (launch,), (kernel,) = traced.capture.plan.launches, traced.profile.kernels
+        plan = msgspec.structs.replace(
+            traced.capture.plan, launches=(msgspec.structs.replace(launch, registers=planned),)
+        )
+        profile = msgspec.structs.replace(traced.profile, kernels=(msgspec.structs.replace(kernel, registers=ran),))
+        capture = msgspec.structs.replace(traced.capture, plan=plan)
+        return msgspec.structs.replace(traced, capture=capture, profile=profile).loaded_registers(0)
+
+    assert loaded(174, 92) == 92
+    assert loaded(92, 92) is None
+    assert loaded(12, 16) is None, "the least that a driver allocates"
+    assert loaded(None, 92) is None

@@ -116,7 +116,7 @@ def test_nsight_compute_leaves_clocks_alone_and_is_bounded(look, tmp_path):
     look()
     watcher = compute_watcher(tmp_path)
     options = dict(zip(watcher.prefix[1::1], watcher.prefix[2::1], strict=False))
-    assert options["--clock-control"] == "none"
+    assert options["--clock-control"] == options["--cache-control"] == "none"
     assert options["--profile-from-start"] == "off"
     assert int(options["--launch-count"]) <= 40
 
