@@ -341,14 +341,19 @@ def _latency_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face]) ->
     if len(ordered) == 1:
         return f"{workload}: {_named(first, faces)} takes {duration(first.median_ns)}"
     tied = [_named(row, faces) for row in rest if _within(first, row)]
+    names = ", ".join(tied)
     if len(tied) == len(rest):
-        return f"{workload}: {', '.join(tied)} do not differ beyond noise, {duration(first.median_ns)} at the least"
-    lowest = f"{tied[0]} has the lowest median" if len(tied) == 1 else f"{', '.join(tied)} are lowest, within noise"
+        least = f"{duration(first.median_ns)} at the least"
+        return f"{workload}: {names} differ no more than two runs of the same code, {least}"
+    lowest = f"{names} has the lowest median"
+    if len(tied) > 1:
+        lowest = f"{names} are lowest, no further apart than two runs of the same code"
     factor = significant(last.median_ns / first.median_ns, 2)
     return f"{workload}: {lowest}, {duration(first.median_ns)}; {_named(last, faces)} takes {factor}×"
 
 
 def _within(first: Any, row: Any) -> bool:
+    """Could two runs of the same code differ as much? The verdict is another one: it has several of each."""
     noise = max((value for value in (first.noise, row.noise) if pd.notna(value)), default=0.0)
     return bool(math.log(row.median_ns / first.median_ns) <= BAND_SIGMAS * math.sqrt(2) * noise)
 

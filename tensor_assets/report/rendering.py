@@ -19,6 +19,8 @@ from tensor_assets.report.listing import listing
 from tensor_assets.report.plain import plain
 from tensor_assets.report.public import Found, PublicFiles
 from tensor_assets.report.quoting import Quotes
+from tensor_assets.sessions.series import DRIFT_LIMIT
+from tensor_assets.sessions.statistics import EQUIVALENCE_MARGIN
 
 
 class Renderer:
@@ -32,6 +34,8 @@ class Renderer:
         self.environment.globals.update(
             shape=_shape,
             meanings=MEANINGS,
+            margin=quantities.percent(EQUIVALENCE_MARGIN),
+            drift_limit=quantities.percent(DRIFT_LIMIT),
             duration=quantities.duration,
             duration_in=quantities.duration_in,
             size=quantities.size,

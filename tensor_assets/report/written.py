@@ -15,10 +15,12 @@ from tensor_assets.report.article_page import ArticlePage
 from tensor_assets.report.claims_view import view_parts
 from tensor_assets.report.columns import DESCRIPTIONS
 from tensor_assets.report.evidence_index import EvidenceRow
-from tensor_assets.report.matrix import matrix_views, shown_clock, target_title
+from tensor_assets.report.matrix import matrix_views, target_title
+from tensor_assets.report.measure_charts import SHOWN_CLOCKS
 from tensor_assets.report.measurements import Measurements
 from tensor_assets.report.quoting import Quotes
 from tensor_assets.report.reading import Configuration
+from tensor_assets.sessions.statistics import ALPHA
 
 if TYPE_CHECKING:
     from tensor_assets.report.pages import PageWriter
@@ -54,6 +56,7 @@ class WrittenPages:
             "outcomes": Counter(c.status for c in self.snapshot.configurations),
             "noises": self._noises(),
             "alarms": self._alarms(),
+            "alarm_level": quantities.percent(ALPHA),
             "example": self._example(),
             "fragment": partial(self._fragment, page),
             "claim_table": self.writer.claims.table,
@@ -104,16 +107,15 @@ class WrittenPages:
             "sessions": shown.sessions(),
         }
 
-    def _noises(self) -> dict[str, tuple[str, str]]:
-        """Target → lowest and highest A/A noise of its configurations, by the clock its matrix shows."""
-        found = {}
+    def _noises(self) -> dict[str, list[str]]:
+        """Target → what each clock's A/A noise was there, the caller's clock first."""
+        found: dict[str, list[str]] = {}
         for target in self.snapshot.targets():
-            clock = shown_clock(self.snapshot, target)
-            own = [c for c in self.snapshot.configurations if c.key.target == target]
-            values = [t.noise for c in own for t in c.timings if t.clock == clock and t.noise is not None]
-            if values:
-                title = target_title(self.snapshot, target)
-                found[title] = (quantities.percent(min(values)), quantities.percent(max(values)))
+            timings = [t for c in self.snapshot.configurations if c.key.target == target for t in c.timings]
+            for clock in SHOWN_CLOCKS:
+                if own := [t.noise for t in timings if t.clock == clock and t.noise is not None]:
+                    title = target_title(self.snapshot, target)
+                    found.setdefault(title, []).append(f"{_from_to(min(own), max(own))} by the {clock} clock")
         return found
 
     def _alarms(self) -> tuple[int, int]:
@@ -129,6 +131,12 @@ class WrittenPages:
         """A rejected configuration to point at, the one whose boundary was recognized if there is one."""
         rejected = [c for c in self.snapshot.configurations if c.status == "rejected"]
         return max(rejected, key=lambda c: bool(c.capture.admission and c.capture.admission.boundary), default=None)
+
+
+def _from_to(low: float, high: float) -> str:
+    """A range of shares; once where both ends read alike."""
+    least, most = quantities.percent(low), quantities.percent(high)
+    return least if least == most else f"{least} to {most}"
 
 
 def _put(aside: Callable[[str], Markup], quote: Callable[..., Markup]) -> Callable[..., Markup]:

@@ -42,14 +42,14 @@ def test_configurations_within_noise_lead_together(tables):
     own = (timings.workload == "weight_view") & (timings.target == campaign.H200) & (timings.clock == "device")
     timings.loc[own & (timings.compiler == "inductor"), "median_ns"] = 5.67e3
     chart = charts.latency(timings, "weight_view", campaign.H200, "device", FACES)
-    assert "triton, inductor are lowest, within noise" in chart.title
+    assert "triton, inductor are lowest, no further apart than two runs of the same code" in chart.title
 
 
 def test_where_nothing_differs_beyond_noise_nobody_leads(tables):
     timings = tables["timings"].copy()
     timings.loc[timings.workload == "weight_view", "noise"] = 2.0
     chart = charts.latency(timings, "weight_view", campaign.H200, "device", FACES)
-    assert "do not differ beyond noise" in chart.title
+    assert "differ no more than two runs of the same code" in chart.title
     assert "lowest" not in chart.title
 
 
