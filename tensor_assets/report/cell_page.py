@@ -61,7 +61,6 @@ def cell_context(
         "apart": any(map(configuration.loaded_registers, range(len(capture.plan.launches)))) if capture.plan else False,
         "process_range": process_range,
         "medians_of": medians_of,
-        "drifted_at": drifted_at,
         "opcodes_at": opcodes_at,
         "records": _records(snapshot, configuration, files),
         "session": snapshot.sessions.get(configuration.benchmark.session) if configuration.benchmark else None,
@@ -79,11 +78,6 @@ def _add_texts(configuration: Configuration, files: PublicFiles) -> None:
 def medians_of(timing: Timing, at: str) -> list[str]:
     """JSON pointers of the process medians of the timing at ``at``."""
     return [f"{at}/series/{number}/median_ns" for number in range(len(timing.series))]
-
-
-def drifted_at(timing: Timing, at: str) -> list[str]:
-    """JSON pointers of how far the processes that drifted did, of the timing at ``at``."""
-    return [f"{at}/series/{number}/drift" for number, series in enumerate(timing.series) if series.drifted]
 
 
 def opcodes_at(kernel: str, opcode: str) -> str:

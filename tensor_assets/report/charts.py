@@ -374,7 +374,8 @@ def _overview_title(rows: pd.DataFrame, faces: dict[str, Face]) -> str:
     fastest = rows.loc[rows.groupby("workload").median_ns.idxmin()].compiler.value_counts()
     name, wins = str(fastest.index[0]), int(fastest.iloc[0])
     total = rows.workload.nunique()
-    return f"{face_of(name, faces).title} has the lowest median in {wins} of {total} programs"
+    where = f"{wins} of {total} programs" if total > 1 else str(rows.workload.iloc[0])
+    return f"{face_of(name, faces).title} has the lowest median in {where}"
 
 
 def _activities_title(rows: pd.DataFrame, workload: str, faces: dict[str, Face]) -> str:

@@ -25,6 +25,7 @@ from tensor_assets.report.quantities import duration
 from tensor_assets.report.reading import CLOCK_ORDER, Configuration
 
 SHOWN_CLOCKS = tuple(reversed(CLOCK_ORDER))  # a caller's view first, the device's last
+_CHOSEN_WON = "what was chosen measured quickest"
 MEANINGS = {"host": "host: a call and a wait", "graph": "graph replay", "device": "device: the activities"}
 
 
@@ -154,16 +155,19 @@ def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart |
             tooltip=["lane:N", "name:N", "kind:N", "time:N"],
         )
     )
-    quicker = {row["lane"] for row in data if row["ratio"] < 1}
-    title = (
-        f"In {len(quicker)} of {len(lanes)} searches something measured quicker than what was chosen"
-        if quicker
-        else f"In all {len(lanes)} searches the chosen one measured quickest"
-    )
+    title = candidates_title(len({row["lane"] for row in data if row["ratio"] < 1}), len(lanes))
     subtitle = ["coloured: chosen; grey: measured, not chosen; each lane by its compiler's own timer, in its own scope"]
     spec = finished(ticks.properties(width=460, height=alt.Step(18)), data, title, subtitle)
     words = "; ".join(f"{lane} {sum(row['lane'] == lane for row in data)} measured" for lane in lanes)
     return Chart(name="candidates", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+
+
+def candidates_title(quicker: int, searches: int) -> str:
+    if searches == 1:
+        return f"In the one search {'something measured quicker than what was chosen' if quicker else _CHOSEN_WON}"
+    if quicker:
+        return f"In {quicker} of {searches} searches something measured quicker than what was chosen"
+    return f"In all {searches} searches {_CHOSEN_WON}"
 
 
 def _candidate_rows(label: str, face: Face, configuration: Configuration) -> list[dict[str, Any]]:

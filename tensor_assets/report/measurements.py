@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from tensor_worker.messages import Cache
 
-from tensor_assets.records import BenchmarkRecord, Comparison
+from tensor_assets.records import BenchmarkRecord, Comparison, Series, SessionRecord
 from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.figures import root_of_site
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from tensor_assets.report.pages import PageWriter
 
 MOST_SEARCHES = 24  # lanes of one chart; the cells have the rest
-CLOCKS = measure_charts.SHOWN_CLOCKS
+COLD_CLOCKS = ("graph", "host", "device")  # the closest to the activities that can flush a cache comes first
 
 
 def judged_together(timed: list[Configuration]) -> dict[str, Comparison]:
@@ -33,6 +35,29 @@ def judged_together(timed: list[Configuration]) -> dict[str, Comparison]:
             together.setdefault((c.benchmark.allocation.id, axis), {})[c.benchmark_id] = c.benchmark
     judged = [compare_cells(benchmarks, axis) for (_, axis), benchmarks in together.items()]
     return {name: comparison for found in judged for name, comparison in found.items()}
+
+
+def drifted_by_axis(timed: list[Configuration]) -> dict[str, tuple[int, int]]:
+    """Clock and cache → processes that drifted, of how many; on random data, the caller's clock first."""
+    series: dict[tuple[str, str], list[Series]] = defaultdict(list)
+    for timing in (t for c in timed for t in c.timings if t.data == "random"):
+        series[timing.clock, timing.cache].extend(timing.series)
+    return {
+        f"{clock} {cache}": (sum(one.drifted for one in own), len(own))
+        for clock in measure_charts.SHOWN_CLOCKS
+        for cache in ("warm", "cold")
+        if (own := series[clock, cache])
+    }
+
+
+def method_of(session: SessionRecord) -> str:
+    """What names a session's method: the hash of its numbers, or all of them where none was recorded."""
+    return str(session.method.get("hash", "")) or repr(sorted(session.method.items()))
+
+
+def shared_numbers(methods: list[dict[str, float | int | str]]) -> dict[str, float | int | str]:
+    """What all of them say alike."""
+    return {name: value for name, value in methods[0].items() if all(m.get(name) == value for m in methods)}
 
 
 class Measurements:
@@ -67,14 +92,22 @@ class Measurements:
         named = [(self._named(c), self._writer.face(c), c) for c in searched[:MOST_SEARCHES]]
         return self._drawn(measure_charts.candidates(named))
 
-    def sessions(self) -> list[dict[str, Any]]:
-        """How each session was made."""
-        rows = []
+    def methods(self) -> list[dict[str, Any]]:
+        """How the sessions were made: each method once, under it those that used it with what is their own."""
+        order = {workload: place for place, workload in enumerate(self._snapshot.workloads())}
+        found: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for record_id, session in self._snapshot.sessions.items():
             self._writer.files.add_record(record_id, session, "session record")
-            rows.append({"id": record_id, "session": session})
-        order = {workload: place for place, workload in enumerate(self._snapshot.workloads())}
-        return sorted(rows, key=lambda row: (row["session"].key.target, order.get(row["session"].key.workload, 0)))
+            found[method_of(session)].append({"id": record_id, "session": session})
+        methods = []
+        for name, rows in found.items():
+            shared = shared_numbers([row["session"].method for row in rows])
+            rows.sort(key=lambda row: (row["session"].key.target, order.get(row["session"].key.workload, 0)))
+            own = [{k: v for k, v in row["session"].method.items() if k not in shared} for row in rows]
+            methods.append(
+                {"name": name, "shared": shared, "rows": [r | {"own": o} for r, o in zip(rows, own, strict=True)]}
+            )
+        return methods
 
     def _target(self, target: str) -> dict[str, Any]:
         faces, order = self._writer.faces, self._snapshot.workloads()
@@ -88,12 +121,15 @@ class Measurements:
             measure_charts.clocks(beside, target, device, faces, order, elsewhere),
             measure_charts.cold_and_warm(timings, target, device, faces),
         ]
+        rows = self._rows(target)
         return {
             "title": device,
             "slug": self._snapshot.names.targets[target],
             "clock": clock,
             "figures": [figure for chart in drawn if (figure := self._drawn(chart))],
-            "rows": self._rows(target),
+            "rows": rows,
+            "cold": next((name for name in COLD_CLOCKS if any(name in row["cold"] for row in rows)), ""),
+            "drifted": drifted_by_axis([row["c"] for row in rows]),
         }
 
     def _rows(self, target: str) -> list[dict[str, Any]]:
@@ -105,7 +141,8 @@ class Measurements:
                 if c.key.target == target and c.headline and c.benchmark:
                     self._writer.files.add_record(c.benchmark_id, c.benchmark, "benchmark record")
                     place = configuration_page(self._snapshot, c)
-                    rows.append({"c": c, "face": self._writer.face(c), "page": place, "at": _places(c)})
+                    at, cold = _places(c, "warm"), _places(c, "cold")
+                    rows.append({"c": c, "face": self._writer.face(c), "page": place, "at": at, "cold": cold})
         against = judged_together([row["c"] for row in rows])
         return [row | {"against": against.get(row["c"].benchmark_id)} for row in rows]
 
@@ -117,14 +154,10 @@ class Measurements:
         return self._writer.figures.figure(chart, root_of_site(self._page)) if chart else Markup("")
 
 
-def _places(c: Configuration) -> dict[str, int]:
-    """Clock → place of its warm timing on random data; ``cold`` → that of the headline's clock with flushed caches."""
-    found: dict[str, int] = {}
-    for number, timing in enumerate(c.timings):
-        if timing.median_ns is None or timing.data != "random":
-            continue
-        if timing.cache == "warm":
-            found[timing.clock] = number
-        elif c.headline and timing.clock == c.headline.clock:
-            found["cold"] = number
-    return found
+def _places(c: Configuration, cache: Cache) -> dict[str, int]:
+    """Clock → place of its timing on random data with this state of the cache."""
+    return {
+        timing.clock: number
+        for number, timing in enumerate(c.timings)
+        if timing.median_ns is not None and (timing.cache, timing.data) == (cache, "random")
+    }

@@ -19,6 +19,7 @@ from tensor_assets.report.listing import listing
 from tensor_assets.report.plain import plain
 from tensor_assets.report.public import Found, PublicFiles
 from tensor_assets.report.quoting import Quotes
+from tensor_assets.report.tables import drifted_at
 from tensor_assets.sessions.series import DRIFT_LIMIT
 from tensor_assets.sessions.statistics import EQUIVALENCE_MARGIN
 
@@ -44,6 +45,7 @@ class Renderer:
             count=quantities.count,
             extents=quantities.extents,
             listing=listing,
+            drifted_at=drifted_at,
         )
         self.environment.filters["plain"] = plain
         self.files = files

@@ -82,6 +82,11 @@ def intermediate_bytes(plan: Plan) -> int:
     return sum(buffer.bytes for buffer in plan.buffers if buffer.role == "intermediate")
 
 
+def drifted_at(timing: Timing, at: str) -> list[str]:
+    """JSON pointers of how far the processes that drifted did, of the timing at ``at``."""
+    return [f"{at}/series/{number}/drift" for number, series in enumerate(timing.series) if series.drifted]
+
+
 def process_range(timing: Timing) -> tuple[float, float] | None:
     """Lowest and highest process median. A range, not a confidence interval."""
     medians = [series.median_ns for series in timing.series]

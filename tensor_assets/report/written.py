@@ -104,7 +104,7 @@ class WrittenPages:
             "targets": shown.targets(),
             "efforts": shown.efforts(),
             "searches": shown.searches(),
-            "sessions": shown.sessions(),
+            "methods": shown.methods(),
         }
 
     def _noises(self) -> dict[str, list[str]]:

@@ -173,3 +173,22 @@ def test_gaps_that_are_the_tracers_are_no_gaps_of_the_program(built):
     assert (
         "gap of" in profile_charts.timeline(timed.profile, "weight_view", "NVIDIA H200", timed.untraced_ns).alternative
     )
+
+
+@pytest.mark.parametrize(
+    ("quicker", "searches", "title"),
+    [
+        (0, 1, "In the one search what was chosen measured quickest"),
+        (1, 1, "In the one search something measured quicker than what was chosen"),
+        (1, 2, "In 1 of 2 searches something measured quicker than what was chosen"),
+        (0, 2, "In all 2 searches what was chosen measured quickest"),
+    ],
+)
+def test_one_search_is_worded_as_one(quicker, searches, title):
+    assert measure_charts.candidates_title(quicker, searches) == title
+
+
+def test_the_lowest_median_of_one_program_names_it(tables):
+    cells = tables["cells"][tables["cells"].workload == "weight_view"]
+    chart = charts.latency_overview(cells, campaign.H200, "device", campaign.H200, FACES, ["weight_view"])
+    assert chart.title == "triton has the lowest median in weight_view"

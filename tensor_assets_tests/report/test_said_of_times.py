@@ -10,6 +10,7 @@ import pytest
 
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.records import BenchmarkRecord, Comparison
+from tensor_assets.report.measurements import shared_numbers
 from tensor_assets.report.pages import write_pages
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.rendering import Renderer
@@ -19,6 +20,20 @@ from tensor_assets_tests.report import campaign
 
 def plain(html):
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", html)))
+
+
+def column(html, table, head):
+    """The words of a table's column."""
+    body = html[html.index(f'aria-label="{table}"') :].split("</table>")[0]
+    heads = [plain(found) for found in re.findall(r"<th[ >].*?</th>", body)]
+    place = next(n for n, found in enumerate(heads) if found.startswith(head))
+    rows = [re.findall(r"<td[ >].*?</td>", row) for row in re.findall(r"<tr.*?</tr>", body)[1:]]
+    return [plain(row[place]) for row in rows]
+
+
+def measurements(pages):
+    """Where the page's tables lie: beside it, around Markdown."""
+    return re.search(r"fragment: (\S+) -->", (pages / "measurements.md").read_text())[1].join((".fragments/", ""))
 
 
 @pytest.fixture
@@ -43,12 +58,14 @@ def test_what_was_not_compared_has_no_ratio(ratio):
 
 @pytest.fixture(scope="module")
 def uneasy(tmp_path_factory):
-    """Pages of a campaign in which two processes of every configuration drifted, and 88 of 1,000 A/A pairs differed."""
+    """Pages of a campaign in which two processes of each configuration drifted, and 110 of 1,250 A/A pairs differed."""
     folder = tmp_path_factory.mktemp("uneasy")
     store = campaign.fill(str(folder / "store"), ("weight_view",))
     for _, record in list(store.records(BenchmarkRecord)):
         if record.timings and record.key.target == campaign.H200:
-            store.put(msgspec.structs.replace(record, timings=tuple(_drifted(t) for t in record.timings)))
+            graph = next(t for t in record.timings if t.clock == "graph")
+            timings = (*record.timings, msgspec.structs.replace(graph, cache="cold", median_ns=77_700.0))
+            store.put(msgspec.structs.replace(record, timings=tuple(_drifted(t) for t in timings)))
     return write_pages(PublicView(store), folder / "pages", cache=folder / "cache", article="")
 
 
@@ -59,15 +76,30 @@ def _drifted(timing):
 
 def test_a_row_of_times_says_how_many_of_its_processes_drifted(uneasy):
     cell = (uneasy / ".fragments/cells/weight_view/eager.html").read_text()
-    table = cell[cell.index('aria-label="Timings"') :].split("</table>")[0]
-    heads = [plain(head) for head in re.findall(r"<th[ >].*?</th>", table)]
-    place = next(n for n, head in enumerate(heads) if "drifted" in head)
-    rows = [re.findall(r"<td[ >].*?</td>", row) for row in re.findall(r"<tr.*?</tr>", table)[1:]]
-    assert {plain(row[place]).split(">")[-1] for row in rows} == {"2"}
+    assert set(column(cell, "Timings", "drifted")) == {"2"}
     assert "by more than 15" in cell
+
+
+def test_times_beside_each_other_name_their_cold_clock_and_count_what_drifted(uneasy):
+    page = (uneasy / measurements(uneasy)).read_text()
+    assert set(column(page, f"Times on {campaign.H200}", "cold")) == {"77.7"}
+    assert "coldµs, graph" in plain(page)
+    assert set(column(page, f"Times on {campaign.H200}", "drifted")) == {"2"}
+    assert "host warm 12 of 18" in plain(page)
+
+
+def test_a_method_is_printed_once_with_the_sessions_that_used_it(uneasy):
+    page = (uneasy / measurements(uneasy)).read_text()
+    assert page.count("<code>budget_seconds=15.0</code>") == 1
+    assert "2 sessions by this method" in page
+    assert len(column(page, "Sessions by method 1", "workload")) == 2
+
+
+def test_what_sessions_do_not_share_stays_with_each():
+    assert shared_numbers([{"blocks": 5, "floor": 1.0}, {"blocks": 5, "floor": 2.0}, {"blocks": 5}]) == {"blocks": 5}
 
 
 def test_noise_is_told_by_clock_and_the_share_of_false_alarms_beside_their_number(uneasy):
     said = (uneasy / "method.md").read_text().replace("\u202f", " ")
     assert "0.9 % by the host clock, 0.5 % by the graph clock, 0.4 % to 0.6 % by the device clock" in said
-    assert "Of 1000 such pairs, 88 (8.8 %) were called different at the 5 % level." in said
+    assert "Of 1250 such pairs, 110 (8.8 %) were called different at the 5 % level." in said
