@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -17,6 +18,7 @@ import vl_convert
 
 from tensor_assets.errors import AllocationMismatch
 from tensor_assets.report.faces import Face, face_of, in_order
+from tensor_assets.report.log_axes import logarithmic
 from tensor_assets.report.quantities import duration, percent, significant
 
 # Stand-ins that the site's style sheet gives its own value, light and dark; a file of its own keeps these greys.
@@ -86,7 +88,7 @@ def latency(
     spec = finished(layers.properties(width=560, height=alt.Step(26)), data, title, subtitle)
     words = "; ".join(f"{row['label']} {row['text']}" for row in data)
     return Chart(
-        name=f"latency-{workload}-{target}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
+        name=f"latency-{workload}-{target}", spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words
     )
 
 
@@ -120,7 +122,7 @@ def latency_overview(
     spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
     return Chart(
-        name=f"overview-{target}-{clock}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words
+        name=f"overview-{target}-{clock}", spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words
     )
 
 
@@ -218,12 +220,11 @@ def _overview_layers(data: list[dict[str, Any]], workloads: list[str], unit: str
             alt.Tooltip("noise:N", title="A/A"),
         ],
     )
-    domain = [min(row["low"] for row in data) / 1.15, max(row["high"] for row in data) * 1.15]
-    scaled = alt.Scale(type="log", nice=False, domain=domain)
-    x = alt.X("median:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=scaled)
+    low, high = min(row["low"] for row in data) / 1.15, max(row["high"] for row in data) * 1.15
+    x = partial(logarithmic, title=f"{unit}, {clock} clock, logarithmic axis", low=low, high=high)
     return alt.layer(
-        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", scale=scaled), x2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x=x),
+        base.mark_rule(strokeWidth=2).encode(x=x("low:Q"), x2="high:Q"),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=x("median:Q")),
     )
 
 
@@ -304,8 +305,7 @@ def _axis(data: list[dict[str, Any]], unit: str, clock: str) -> alt.X:
     end = max(row["text_at"] for row in data)
     if max(values) > 20 * min(values):
         low, high = min(min(row["band_low"], row["low"]) for row in data) / 1.3, end * 1.8
-        scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        return alt.X("band_low:Q", title=f"{unit}, {clock} clock, logarithmic axis", scale=scale)
+        return logarithmic("band_low:Q", f"{unit}, {clock} clock, logarithmic axis", low, high)
     scale = alt.Scale(domain=[0, end * 1.14], nice=False)
     return alt.X("band_low:Q", title=f"{unit}, {clock} clock", scale=scale)
 

@@ -46,10 +46,18 @@ class Figures:
             self.drawn[name] = self._files(name, chart, spec, key)
         return Markup(
             '<figure class="chart" data-search-exclude data-chart="{name}" data-base="{base}">'
+            '<p class="heading" aria-hidden="true"><b>{title}</b><small>{subtitle}</small></p>'
             '<div class="draw" role="img" aria-label="{label}">{drawing}</div>'
             '<figcaption><a href="{base}/charts/{name}.svg">SVG</a> · '
             '<a href="{base}/charts/{name}.json">Vega-Lite</a></figcaption></figure>'
-        ).format(name=name, base=base, label=f"{chart.title}. {chart.alternative}", drawing=self.drawn[name])
+        ).format(
+            name=name,
+            base=base,
+            title=chart.title,
+            subtitle=chart.subtitle,
+            label=f"{chart.title}. {chart.alternative}",
+            drawing=self.drawn[name],
+        )
 
     def _own_name(self, name: str, key: str) -> str:
         """Two charts of one name, as of two shapes of a cell, are two files: the second carries its hash."""

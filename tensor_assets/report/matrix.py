@@ -54,7 +54,7 @@ class MatrixView(msgspec.Struct, frozen=True):
     shape: str  # empty where rows differ: each then says its own
     title: str
     caption: str
-    drawn: str  # what its bars are; empty where there are none
+    drawn: str  # what its cells have beside their marks
     unit: str  # of every time in it
     columns: tuple[Column, ...]
     rows: tuple[MatrixRow, ...]
@@ -127,30 +127,30 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
         slug=snapshot.names.targets[target],
         shape=shapes.pop() if len(shapes) == 1 else "",
         title=target_title(snapshot, target),
-        caption=_caption(target, clock, unit),
-        drawn=_drawn(clock, any(cell.limit is not None for row in rows for cell in row.cells)),
+        caption=_caption(target, clock),
+        drawn=_drawn(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells)),
         unit=unit,
         columns=tuple(Column(face_of(name, faces), _version(snapshot, name, target)) for name in compilers),
         rows=tuple(rows),
     )
 
 
-def _drawn(clock: str, limited: bool) -> str:
-    """What the bars are, said where there are any: a phone has no room for them."""
-    if not clock:
-        return ""
-    return "the bar is the time, to the slowest of its row" + ("; the tick, the least time possible" if limited else "")
-
-
-def _caption(target: str, clock: str, unit: str) -> str:
-    if not is_run_target(target):
-        return "mark, planned device activities; nothing ran, so nothing was judged or timed"
-    if not clock:
-        return "mark, planned device activities; nothing was timed here"
+def _drawn(target: str, clock: str, unit: str, limited: bool) -> str:
+    """What a cell has beside its mark, said where it is shown: a phone has room for the mark alone."""
+    if not clock or not is_run_target(target):
+        return ", planned device activities"
     return (
-        f"mark, device activities of one invocation, median of process medians in {unit} ({clock} clock, warm); "
-        "times compare within a row only"
+        f", device activities of one invocation, median of process medians in {unit} ({clock} clock, warm); "
+        "times compare within a row only; the bar is the time, to the slowest of its row"
+        + ("; the tick, the least time possible" if limited else "")
     )
+
+
+def _caption(target: str, clock: str) -> str:
+    """What the marks rest on, where not everything was done."""
+    if not is_run_target(target):
+        return "; nothing ran, so nothing was judged or timed"
+    return "" if clock else "; nothing was timed here"
 
 
 def _unit(snapshot: Snapshot, target: str, clock: str) -> str:

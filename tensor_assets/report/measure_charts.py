@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import altair as alt
@@ -21,6 +22,7 @@ from tensor_assets.report.charts import (
     without,
 )
 from tensor_assets.report.faces import Face, face_of, in_order
+from tensor_assets.report.log_axes import logarithmic
 from tensor_assets.report.quantities import duration
 from tensor_assets.report.reading import CLOCK_ORDER, Configuration
 
@@ -53,7 +55,7 @@ def clocks(
     ]
     spec = finished(panels, data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
-    return Chart(name=f"clocks-{target}", spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
+    return Chart(name=f"clocks-{target}", spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
 
 
 def cold_and_warm(timings: pd.DataFrame, target: str, device: str, faces: dict[str, Face]) -> Chart | None:
@@ -74,7 +76,8 @@ def cold_and_warm(timings: pd.DataFrame, target: str, device: str, faces: dict[s
         y=alt.Y("label:N", sort=[row["label"] for row in data], title=None, axis=alt.Axis(ticks=False, domain=False)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "warm_text", "cold_text", "factor")],
     )
-    x = alt.X("warm:Q", title=f"µs, {clock} clock, logarithmic axis", scale=alt.Scale(type="log", nice=False))
+    ends = [row[state] for row in data for state in ("warm", "cold")]
+    x = logarithmic("warm:Q", f"µs, {clock} clock, logarithmic axis", min(ends) / 1.15, max(ends) * 1.3)
     layers = alt.layer(
         base.mark_rule(color=QUIET).encode(x=x, x2="cold:Q"),
         base.mark_point(filled=True, size=60, opacity=1, color=INK).encode(x=x),
@@ -111,11 +114,12 @@ def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | Non
     stopped = sum(trial.outcome.status == "censored" for trial in record.trials)
     order = [name for name in ("default", "tuned", "expanded") if name in {row["variant"] for row in data}]
     order += sorted({row["variant"] for row in data} - set(order))
+    low, high = (max(1e-3, of(row["seconds"] for row in data)) for of in (min, max))
     points = (
         alt.Chart(alt.NamedData(name=ROWS))
         .mark_point(size=80, opacity=1, color=face.colour, filled=True)
         .encode(
-            x=alt.X("seconds:Q", title="seconds to compile, search included; logarithmic", scale=alt.Scale(type="log")),
+            x=logarithmic("seconds:Q", "seconds to compile, search included; logarithmic", low / 1.3, high * 1.3),
             y=alt.Y("median:Q", title="µs, host clock", scale=alt.Scale(zero=True)),
             shape=alt.Shape("variant:N", sort=order, legend=alt.Legend(title=None, orient="top")),
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "tried", "time", "block")],
@@ -145,10 +149,11 @@ def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart |
         alt.Chart(alt.NamedData(name=ROWS))
         .mark_tick(thickness=2, height=13)
         .encode(
-            x=alt.X(
+            x=logarithmic(
                 "ratio:Q",
-                title="measured time, as a multiple of the chosen one's; logarithmic",
-                scale=alt.Scale(type="log"),
+                "measured time, as a multiple of the chosen one's; logarithmic",
+                min(row["ratio"] for row in data) / 1.1,
+                max(row["ratio"] for row in data) * 1.1,
             ),
             y=alt.Y("lane:N", sort=lanes, title=None, axis=alt.Axis(ticks=False, domain=False, labelLimit=260)),
             color=alt.Color("colour:N", scale=None, legend=None),
@@ -219,19 +224,17 @@ def _clock_panel(
         )
     )
     own = [row for row in data if row["clock"] == clock]
-    domain = [
-        min(min(r["low"], r["band_low"]) for r in own) / 1.1,
-        max(max(r["high"], r["band_high"]) for r in own) * 1.1,
-    ]
-    axis = alt.Scale(type="log", nice=False, domain=domain)
+    low = min(min(r["low"], r["band_low"]) for r in own) / 1.1
+    high = max(max(r["high"], r["band_high"]) for r in own) * 1.1
+    x = partial(logarithmic, title=MEANINGS[clock], low=low, high=high)
     legend = alt.Legend(title=None, orient="top", symbolStrokeWidth=0)
     return alt.layer(
-        base.mark_rule(strokeWidth=7, color=BAND).encode(x=alt.X("band_low:Q", scale=axis), x2="band_high:Q"),
+        base.mark_rule(strokeWidth=7, color=BAND).encode(x=x("band_low:Q"), x2="band_high:Q"),
         base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", scale=axis), x2="high:Q", color=alt.Color("compiler:N", scale=scale, legend=legend)
+            x=x("low:Q"), x2="high:Q", color=alt.Color("compiler:N", scale=scale, legend=legend)
         ),
         base.mark_point(filled=True, size=55, opacity=1).encode(
-            x=alt.X("median:Q", scale=axis, title=MEANINGS[clock]),
+            x=x("median:Q"),
             color=alt.Color("compiler:N", scale=scale, legend=legend),
         ),
     ).properties(width=250, height=alt.Step(20))

@@ -143,6 +143,19 @@ def test_no_page_scrolls_sideways(built, browser, kind, width):
     assert wide <= width
 
 
+def test_a_phone_wraps_a_charts_heading_and_explains_no_bar_that_it_hides(built, browser):
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = opened(context, on_disk(built, "measurements.html")).page
+    heading = page.locator("figure.chart .heading").first
+    assert heading.is_visible()
+    assert heading.evaluate("element => element.scrollWidth <= element.clientWidth")
+    assert not page.locator("figure.chart .role-title").first.is_visible()
+    page.goto(on_disk(built, "index.html"))
+    assert page.locator(".matrix-view .cell .bar:visible").count() == 0
+    assert page.locator(".matrix-view .drawn:visible").count() == 0
+    context.close()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_scripts_everything_is_there(built, browser, kind):
     context = browser.new_context(java_script_enabled=False)

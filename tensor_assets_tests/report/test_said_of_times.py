@@ -10,9 +10,11 @@ import pytest
 
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.records import BenchmarkRecord, Comparison
+from tensor_assets.report.matrix import matrix_views
 from tensor_assets.report.measurements import shared_numbers
 from tensor_assets.report.pages import write_pages
 from tensor_assets.report.public import PublicFiles
+from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.settings import ROOT
 from tensor_assets_tests.report import campaign
@@ -48,7 +50,7 @@ def test_the_same_means_inside_the_margin_and_shows_its_interval(ratio):
     """An interval that leaves 1 out is a difference beyond noise, though one too small to act on."""
     said = ratio(verdict="same", ratio=0.989, interval=(0.987, 0.992))
     assert "0.989× eager/default (0.987–0.992, 95" in said
-    assert "the same within the margin of 3" in said
+    assert said.endswith("the same within 3 %")
     assert "noise" not in said
 
 
@@ -103,3 +105,12 @@ def test_noise_is_told_by_clock_and_the_share_of_false_alarms_beside_their_numbe
     said = (uneasy / "method.md").read_text().replace("\u202f", " ")
     assert "0.9 % by the host clock, 0.5 % by the graph clock, 0.4 % to 0.6 % by the device clock" in said
     assert "Of 1250 such pairs, 110 (8.8 %) were called different at the 5 % level." in said
+
+
+def test_the_matrix_says_within_what_its_times_compare(built):
+    view = next(v for v in matrix_views(read_snapshot(built.store), {}) if v.title == campaign.H200)
+    assert "times compare within a row only" in view.drawn
+    assert "the tick, the least time possible" in view.drawn
+    unrun = next(v for v in matrix_views(read_snapshot(built.store), {}) if "sm_90" in v.title)
+    assert "bar" not in unrun.drawn
+    assert "nothing ran" in unrun.caption
