@@ -14,7 +14,7 @@ class Kernel:
     registers: int | None  # per thread
     threads: int | None  # per block, where the code fixes it
     shared_bytes: int | None  # static, per block
-    instruction: str  # its strongest multiply-add; empty for one that multiplies nothing
+    instruction: str  # its strongest multiply-add; empty for one that contracts nothing
     code_sha256: str
 
 
@@ -28,3 +28,4 @@ class RoutineCode:
     instruction: str  # most frequent multiply-add of the host code
     library_calls: tuple[str, ...]
     kernels: tuple[Kernel, ...]  # in the order the host code refers to them
+    inferred: bool = False  # library_calls stand elsewhere in the host function, not in this routine's part of it

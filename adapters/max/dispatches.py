@@ -110,19 +110,23 @@ def reached_symbols(host: Host, references: Sequence[Reference]) -> list[str]:
     return list(found)
 
 
-def share_fetched(codes: Sequence[RoutineCode]) -> list[RoutineCode]:
-    """Routines of one host function: an address that one of them fetched may serve the next from the stack.
+def share_fetched(
+    codes: Sequence[RoutineCode], contracting: Sequence[bool], calls: tuple[str, ...]
+) -> list[RoutineCode]:
+    """Routines of one host function, which makes the library ``calls``: only a routine that contracts makes any.
 
-    So the next may hold the other branch of a library call (a kernel that multiplies) and no reference to the library,
-    or no reference to anything.
+    The call of a contraction may stand outside its part: in a block that the compiler moved behind the last part, or
+    at an address that an earlier part fetched and that waits on the stack. It is then inferred. For the same reason a
+    part that refers to nothing runs the kernels that were fetched before it.
     """
     shared: list[RoutineCode] = []
-    for code in codes:
-        fetched = next((each for each in reversed(shared) if each.library_calls), None)
+    for code, contracts in zip(codes, contracting, strict=True):
         if not code.kernels and not code.library_calls and shared:
-            code = replace(code, kernels=shared[-1].kernels, library_calls=shared[-1].library_calls)
-        elif fetched and not code.library_calls and any(kernel.instruction for kernel in code.kernels):
-            code = replace(code, library_calls=fetched.library_calls)
+            code = replace(code, kernels=shared[-1].kernels)
+        if not contracts:
+            code = replace(code, library_calls=())
+        elif calls and not code.library_calls:
+            code = replace(code, library_calls=calls, inferred=True)
         shared.append(code)
     return shared
 

@@ -37,8 +37,10 @@ def read_facts(compiled: engine.CompiledModel, scratch: Path, name: str) -> tupl
         dumps = read_dumps(scratch, name)
         executable = read_executable(dumps.executable)
         mgp = dumps.cuts["mgp"].text
-        routines = [routine.name for routine in read_invocation(mgp, ()).routines]
-        facts = Facts(mgp=mgp, codes=tuple(disassemble(executable.object, executable.dispatches, routines)))
+        routines = read_invocation(mgp, ()).routines
+        names, contracting = [each.name for each in routines], [each.name for each in routines if each.contracts]
+        codes = disassemble(executable.object, executable.dispatches, names, contracting)
+        facts = Facts(mgp=mgp, codes=tuple(codes))
         _keep(kept, facts)
         return facts, dumps
     if kept is None or not kept.is_file():

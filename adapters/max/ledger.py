@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tensor_worker.artifacts import Correspondence, Decision, Plan
+from tensor_worker.artifacts import Correspondence, Decision, Launch, Plan
 from tensor_worker.program import Op, Program
 
 from .routines import Invocation, Routine
@@ -86,7 +86,7 @@ def _contraction(case: Case, op: Op) -> Decision:
     routine = _computing(case, op.name)
     launch = next((launch for launch in case.plan.launches if op.name in launch.computes), None)
     library = launch is not None and launch.kind == "library"
-    result = f"cuBLAS ({launch.name})" if library and launch else f"generated from {routine.kernel}" if routine else "?"
+    result = _carried_out(launch, routine)
     code = f"multiply-adds in the code: {launch.instruction}" if launch and launch.instruction else ""
     return Decision(
         subject=f"contraction {op.name}",
@@ -94,12 +94,28 @@ def _contraction(case: Case, op: Op) -> Decision:
         before=case.where("mo", op.name),
         after=f"mgp:{routine.body[0]}-{routine.body[1]}" if routine else "mgp",
         mechanism=f"kernel registered for mo.matmul: {_source(case, routine.kernel)}" if routine else "",
-        fixes="library or generated code"
-        if library
-        else "the Mojo kernel; its tiles follow from the CPU's vector width",
+        fixes=_fixed(case, launch),
         leaves_open="which kernel of the library runs, at what geometry" if library else "",
         confirmed_by=code or ("the launch trace" if launch and launch.grid else ""),
     )
+
+
+def _carried_out(launch: Launch | None, routine: Routine | None) -> str:
+    if launch is None:
+        return "nothing seen that computes it"
+    if launch.kind == "library":
+        return f"cuBLAS ({launch.name})"
+    return f"generated from {routine.kernel}" if routine else "?"
+
+
+def _fixed(case: Case, launch: Launch | None) -> str:
+    if launch is None:
+        return ""
+    if launch.kind == "library":
+        return "library or generated code"
+    if case.gpu:
+        return "the Mojo kernel, compiled for the GPU"
+    return "the Mojo kernel; its tiles follow from the CPU's vector width"
 
 
 def _reciprocal(case: Case, op: Op) -> Iterator[Decision]:
@@ -188,6 +204,6 @@ def _line(evidence: str) -> str:
 def _computing(case: Case, name: str) -> Routine | None:
     """The routine that holds the op's matmul."""
     for routine in case.invocation.routines:
-        if any("matmul" in leaf.op and name in leaf.program_ops for leaf in routine.leaves):
+        if any(leaf.contracts and name in leaf.program_ops for leaf in routine.leaves):
             return routine
     return None

@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import capstone
@@ -20,6 +20,7 @@ from .code import Kernel, RoutineCode
 from .cubins import Resources, kernel_resources
 from .dispatches import Dispatch, divide, reached_symbols, routines_of, share_fetched
 from .objects import Function, HostObject, find_cubins
+from .sass import contracting_instruction
 
 _ARCHITECTURES = {
     "x64": (capstone.CS_ARCH_X86, capstone.CS_MODE_64),
@@ -27,31 +28,33 @@ _ARCHITECTURES = {
 }
 _LIBRARY_CALL = re.compile(rb"(cublas(?:Lt)?(?:Gemm|Matmul|[SHDC]gemm)\w*)\x00?")
 _SASS_FUNCTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
-_SASS_OPERATION = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*)")
 _VECTOR_MULTIPLY = re.compile(r"vfn?m(?:add|sub)\w*|vdpbf16ps|tdp\w+|fmla|fmadd|fmmla")
-# Multiply-adds from the strongest to the weakest: a kernel that has one of the first is named by it. Of zeros they load
-# a constant, by one they add: those are no multiplications.
-_MATRIX_FAMILIES = ("HGMMA", "HMMA", "FFMA", "FFMA2", "HFMA2")
 
 
-def disassemble(data: bytes, dispatches: Sequence[Dispatch], routines: Sequence[str]) -> list[RoutineCode]:
-    """One entry for each of ``routines``, the names that the dispatches hold, in order.
+def disassemble(
+    data: bytes, dispatches: Sequence[Dispatch], routines: Sequence[str], contracting: Collection[str]
+) -> list[RoutineCode]:
+    """One entry for each of ``routines``, the names that the dispatches hold, in order. ``contracting``: some of them.
 
     Raises Unavailable where a cubin is met and nvdisasm is not installed, ValueError where a dispatch of several
     routines does not tell them apart.
     """
     host = HostObject(data)
     held = routines_of(dispatches, routines)
-    return [code for symbol, names in held for code in _dispatch_codes(host, symbol, names)]
+    return [code for symbol, names in held for code in _dispatch_codes(host, symbol, names, contracting)]
 
 
-def _dispatch_codes(host: HostObject, symbol: str, routines: Sequence[str]) -> list[RoutineCode]:
+def _dispatch_codes(
+    host: HostObject, symbol: str, routines: Sequence[str], contracting: Collection[str]
+) -> list[RoutineCode]:
     """The text is that of the whole host function; kernels and library calls are each routine's own."""
+    whole = reached_symbols(host, [(0, symbol)])
     if len(routines) == 1:
-        return [_routine_code(host, symbol, reached_symbols(host, [(0, symbol)]))]
+        return [_routine_code(host, symbol, whole)]
     parts = divide(host, symbol, routines)
     reached = {name: _routine_code(host, symbol, reached_symbols(host, part)) for name, part in parts.items()}
-    return share_fetched([reached[name] for name in routines])
+    calls = _library_calls(host.data(name) for name in whole)
+    return share_fetched([reached[name] for name in routines], [name in contracting for name in routines], calls)
 
 
 def _routine_code(host: HostObject, symbol: str, reached: Sequence[str]) -> RoutineCode:
@@ -60,7 +63,6 @@ def _routine_code(host: HostObject, symbol: str, reached: Sequence[str]) -> Rout
     texts = [_function_text(function, names, host.machine) for function in functions]
     held = [host.data(name) for name in reached]
     cubins = dict.fromkeys(cubin for data in held for _, cubin in find_cubins(data))
-    calls = dict.fromkeys(match[1].decode() for data in held for match in _LIBRARY_CALL.finditer(data))
     operations = Counter(operation for text in texts for operation in _VECTOR_MULTIPLY.findall(text))
     text = "\n".join(texts)
     return RoutineCode(
@@ -68,9 +70,13 @@ def _routine_code(host: HostObject, symbol: str, reached: Sequence[str]) -> Rout
         text=text,
         code_sha256=code_sha256(text, "asm"),
         instruction=operations.most_common(1)[0][0] if operations else "",
-        library_calls=tuple(calls),
+        library_calls=_library_calls(held),
         kernels=tuple(kernel for cubin in cubins for kernel in read_cubin(cubin)),
     )
+
+
+def _library_calls(held: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(match[1].decode() for data in held for match in _LIBRARY_CALL.finditer(data)))
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
@@ -121,24 +127,15 @@ def read_cubin(cubin: bytes) -> list[Kernel]:
 
 
 def _kernel(name: str, sass: str, resources: Resources) -> Kernel:
-    matrix = matrix_instruction(sass)
     return Kernel(
         name=name,
         sass=sass,
         registers=resources.registers,
         threads=resources.threads,
         shared_bytes=resources.shared_bytes,
-        instruction=matrix,
+        instruction=contracting_instruction(name, sass),
         code_sha256=code_sha256(sass, "sass"),
     )
-
-
-def matrix_instruction(sass: str) -> str:
-    """The strongest multiply-add of the code, as it is spelled there; empty where there is none."""
-    found = [(match[1], match[2]) for match in _SASS_OPERATION.finditer(sass)]
-    multiplies = [operation for operation, operands in found if operands.count("RZ") < 2 and ", 1, 1," not in operands]
-    by_family = {family: [op for op in multiplies if op.split(".")[0] == family] for family in _MATRIX_FAMILIES}
-    return next((operations[0] for operations in by_family.values() if operations), "")
 
 
 def _nvdisasm(cubin: bytes) -> str:

@@ -62,13 +62,10 @@ def compiled_steps(invocation: Invocation, codes: Sequence[RoutineCode]) -> list
     """
     steps: list[Step] = []
     for index, (routine, code) in enumerate(zip(invocation.routines, codes, strict=True)):
-        contraction, rest = split_contraction(routine)
         if code.library_calls:
-            launch = Launch(kind="library", name=code.library_calls[-1], computes=contraction)
+            launch = Launch(kind="library", name=code.library_calls[-1], computes=split_contraction(routine)[0])
             steps.append(Step(launch, index))
-        for kernel in launched_kernels(code):
-            computes = rest if code.library_calls else routine.computes
-            steps.append(Step(kernel_launch(kernel, routine, computes), index))
+        steps += [Step(kernel_launch(kernel, routine), index) for kernel in launched_kernels(code)]
     return steps
 
 
@@ -80,22 +77,25 @@ def observed_steps(invocation: Invocation, codes: Sequence[RoutineCode], trace: 
     owners = _Owners(codes)
     steps = [Step(*_observed(activity, invocation, owners)) for activity in trace]
     for index, (routine, code) in enumerate(zip(invocation.routines, codes, strict=True)):
-        if code.library_calls and not _multiplied(index, steps):
-            launch = Launch(kind="library", name=code.library_calls[-1], computes=split_contraction(routine)[0])
+        contraction, _ = split_contraction(routine)
+        if code.library_calls and not set(contraction) <= _computed(index, steps):
+            launch = Launch(kind="library", name=code.library_calls[-1], computes=contraction)
             steps.insert(_place(index, steps), Step(launch, index))
     return steps
 
 
-def _multiplied(index: int, steps: Sequence[Step]) -> bool:
-    """Whether the routine's contraction is among the steps: by the library, or by a kernel that multiplies."""
-    own = [step.launch for step in steps if step.routine == index]
-    return any(launch.kind == "library" or launch.instruction for launch in own)
+def _computed(index: int, steps: Sequence[Step]) -> set[str]:
+    """What the steps of the routine compute."""
+    return {name for step in steps if step.routine == index for name in step.launch.computes}
 
 
 def _place(index: int, steps: Sequence[Step]) -> int:
-    """Before the first kernel of this or a later routine; the host code calls the library first."""
-    later = [position for position, step in enumerate(steps) if step.routine is not None and step.routine >= index]
-    return later[0] if later else len(steps)
+    """After the memset that clears its workspace, before the kernels of this and later routines."""
+    owned = [(position, step.routine) for position, step in enumerate(steps) if step.routine is not None]
+    end = next((position for position, routine in owned if routine >= index), len(steps))
+    start = max((position + 1 for position, routine in owned if position < end), default=0)
+    cleared = (position + 1 for position in range(start, end) if steps[position].launch.kind == "memset")
+    return next(cleared, end)
 
 
 def launched_kernels(code: RoutineCode) -> list[Kernel]:
@@ -105,13 +105,13 @@ def launched_kernels(code: RoutineCode) -> list[Kernel]:
 
 def split_contraction(routine: Routine) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Program ops of the routine's contraction, and those that come before or after it."""
-    contraction = dict.fromkeys(name for leaf in routine.leaves if "matmul" in leaf.op for name in leaf.program_ops)
+    contraction = dict.fromkeys(name for leaf in routine.leaves if leaf.contracts for name in leaf.program_ops)
     return tuple(contraction), tuple(name for name in routine.computes if name not in contraction)
 
 
-def kernel_launch(
-    kernel: Kernel, routine: Routine, computes: tuple[str, ...], observed: Observed | None = None
-) -> Launch:
+def kernel_launch(kernel: Kernel, routine: Routine, observed: Observed | None = None) -> Launch:
+    """A kernel that contracts nothing computes the rest of a contraction's routine, or all of another routine."""
+    contraction, rest = split_contraction(routine)
     return Launch(
         kind="kernel",
         name=kernel.name,
@@ -120,8 +120,8 @@ def kernel_launch(
         registers=kernel.registers,
         shared_bytes=(kernel.shared_bytes or 0) + observed.shared_bytes if observed else kernel.shared_bytes,
         parameters=launch_parameters(routine),
-        computes=computes,
-        instruction=kernel.instruction,
+        computes=routine.computes if kernel.instruction else rest,
+        instruction=kernel.instruction if contraction else "",
         code_sha256=kernel.code_sha256,
         stage="machine",
     )
@@ -138,8 +138,27 @@ def make_plan(program: Program, invocation: Invocation, steps: Sequence[Step], m
         launches=tuple(step.launch for step in steps),
         buffers=tuple(_buffers(program, invocation, steps)),
         roundings=tuple(roundings(program, invocation, [(step.launch, step.routine) for step in steps], mogg)),
-        notes=tuple(notes),
+        notes=(*notes, *_unseen(program, invocation, steps)),
     )
+
+
+def _unseen(program: Program, invocation: Invocation, steps: Sequence[Step]) -> list[str]:
+    """A note for every op that must be computed and that no launch is known to compute: such a plan is not whole."""
+    computed = {name for step in steps for name in step.launch.computes}
+    held = {name for routine in invocation.routines for name in routine.computes}
+    needed = [op.name for op in program.ops if op.op == "matmul" or (op.name in held and op.op != "transpose")]
+    return [f"nothing seen that computes {name}" for name in needed if name not in computed]
+
+
+def inferred_notes(invocation: Invocation, codes: Sequence[RoutineCode], steps: Sequence[Step]) -> list[str]:
+    """Which library launches stand in the plan by inference: no trace shows them, nor their routine's own code."""
+    return [
+        f"inferred: {step.launch.name} computes {', '.join(step.launch.computes)}; MAX's host function for "
+        f"{invocation.routines[step.routine].name} and its neighbours calls it, outside that routine's own part"
+        for step in steps
+        if step.routine is not None and step.launch.name in codes[step.routine].library_calls
+        if codes[step.routine].inferred
+    ]
 
 
 class _Owners:
@@ -179,9 +198,7 @@ def _observed(activity: Observed, invocation: Invocation, owners: _Owners) -> tu
     if owned := owners.kernel(activity.name):
         index, kernel = owned
         routine = invocation.routines[index]
-        contraction, rest = split_contraction(routine)
-        computes = rest if contraction and not kernel.instruction else routine.computes
-        return kernel_launch(kernel, routine, computes, activity), index
+        return kernel_launch(kernel, routine, activity), index
     found = owners.library()
     computes = split_contraction(invocation.routines[found])[0] if found is not None else ()
     if found is not None:

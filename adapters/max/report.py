@@ -13,7 +13,16 @@ from tensor_worker.program import Program
 from .building import Built
 from .facts import Facts
 from .ledger import Case, decisions
-from .planning import Observed, Step, compiled_steps, host_steps, launched_kernels, make_plan, observed_steps
+from .planning import (
+    Observed,
+    Step,
+    compiled_steps,
+    host_steps,
+    inferred_notes,
+    launched_kernels,
+    make_plan,
+    observed_steps,
+)
 from .routines import read_invocation
 from .semantic import STAGE, semantic_graph
 from .stages import Dumps, code_correspondences, correspondences, write_dumps, write_machine
@@ -44,7 +53,9 @@ class Report:
     def plan(self, trace: Sequence[Observed] | None = None, notes: Sequence[str] = ()) -> Plan:
         """``trace`` is what MAX's launch trace saw of one invocation on a GPU; without one, what was compiled."""
         steps = self._steps(trace)
-        return make_plan(self._program, self._invocation, steps, self._facts.mgp, [*self._notes(trace), *notes])
+        inferred = inferred_notes(self._invocation, self._facts.codes, steps)
+        all_notes = [*self._notes(trace), *notes, *inferred]
+        return make_plan(self._program, self._invocation, steps, self._facts.mgp, all_notes)
 
     def capture(self, plan: Plan) -> Capture:
         """Raises Unavailable where MAX compiled nothing, because its cache had the program."""

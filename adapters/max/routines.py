@@ -38,6 +38,10 @@ class Leaf:
     op: str
     program_ops: tuple[str, ...]
 
+    @property
+    def contracts(self) -> bool:
+        return "matmul" in self.op
+
 
 @dataclass(frozen=True)
 class Routine:
@@ -57,6 +61,10 @@ class Routine:
     @property
     def computes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for leaf in self.leaves for name in leaf.program_ops))
+
+    @property
+    def contracts(self) -> bool:
+        return any(leaf.contracts for leaf in self.leaves)
 
 
 @dataclass(frozen=True)

@@ -117,20 +117,38 @@ class TestDivide:
 
 
 class TestShareFetched:
-    def shared(self, *codes):
-        return module("dispatches").share_fetched(codes)
+    def shared(self, *codes, contracting: tuple[bool, ...], calls: tuple[str, ...] = ()):
+        return module("dispatches").share_fetched(codes, contracting, calls)
 
-    def test_a_library_fetched_once_serves_the_next_contraction(self):
-        _, second = self.shared(code(library=("cublasGemmEx",), kernels=[NAIVE]), code(kernels=[EPILOGUE, JOINING]))
-        assert second.library_calls == ("cublasGemmEx",)
+    @pytest.mark.parametrize("own", [("cublasGemmEx",), ()], ids=["fetched by the first", "moved behind both"])
+    def test_a_contraction_makes_the_call_of_its_function_wherever_that_stands(self, own):
+        first, second = self.shared(
+            code(library=own, kernels=[NAIVE]),
+            code(kernels=[EPILOGUE, JOINING]),
+            contracting=(True, True),
+            calls=("cublasGemmEx",),
+        )
+        assert first.library_calls == second.library_calls == ("cublasGemmEx",)
+        assert (first.inferred, second.inferred) == (not own, True)
         assert [kernel.name for kernel in second.kernels] == ["elementwise_7", "naive_with_epilogue"]
 
-    def test_what_multiplies_nothing_calls_no_library(self):
-        _, second = self.shared(code(library=("cublasGemmEx",), kernels=[NAIVE]), code(kernels=[EPILOGUE]))
-        assert second.library_calls == ()
+    @pytest.mark.parametrize("kernel", [EPILOGUE, ("row_sums", "FFMA")], ids=["elementwise", "multiplying"])
+    @pytest.mark.parametrize("own", [("cublasGemmEx",), ()], ids=["in its part", "elsewhere"])
+    def test_what_contracts_nothing_calls_no_library(self, kernel, own):
+        scaled, product = self.shared(
+            code(library=own, kernels=[kernel]),
+            code(kernels=[NAIVE]),
+            contracting=(False, True),
+            calls=("cublasGemmEx",),
+        )
+        assert (scaled.library_calls, product.library_calls) == ((), ("cublasGemmEx",))
+
+    def test_a_function_that_calls_no_library_leaves_its_contractions_to_their_kernels(self):
+        codes = [code(kernels=[NAIVE]), code(kernels=[JOINING])]
+        assert self.shared(*codes, contracting=(True, True)) == codes
 
     def test_a_part_that_refers_to_nothing_runs_what_was_fetched_before_it(self):
-        first, second = self.shared(code(kernels=[EPILOGUE]), code())
+        first, second = self.shared(code(kernels=[EPILOGUE]), code(), contracting=(False, False))
         assert second.kernels == first.kernels
 
 

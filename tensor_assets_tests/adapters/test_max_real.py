@@ -7,6 +7,7 @@ import functools
 import pytest
 from tensor_worker.arrays import save_arrays
 from tensor_worker.messages import Compile, GetPlan, Hello
+from tensor_worker.program import Program
 
 from tensor_assets.contract.fixtures import build_fixtures
 from tensor_assets.evidence.store import EvidenceStore
@@ -18,12 +19,13 @@ from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment, build_environment
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
+from tensor_assets_tests.adapters.test_max_products import CHAIN
 from tensor_assets_tests.workers.programs import WEIGHT_VIEW as INSPECTED
 
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory):
-    """Captures of weight_view at 8 × 16 × 24 by MAX itself, through its worker, one for each target."""
+    """Captures of weight_view, or another program, by MAX itself, through its worker, one for each target."""
     settings = load_settings()
     adapter = discover(settings.adapters)["max"]
     environment = build_environment(adapter, settings)
@@ -32,15 +34,15 @@ def capture(tmp_path_factory):
     fixtures = build_fixtures(INSPECTED)
 
     @functools.cache
-    def capture(target: str) -> CaptureRecord:
+    def capture(target: str, program: Program = INSPECTED) -> CaptureRecord:
         task = CaptureTask(
             adapter=adapter,
             environment=environment,
-            program=INSPECTED,
-            fixtures=fixtures,
+            program=program,
+            fixtures=fixtures if program is INSPECTED else build_fixtures(program),
             variant="default",
             target=target,
-            key=Key(workload="weight_view", shape="matrix_inspect", compiler="max", variant="default", target=target),
+            key=Key(workload=program.workload, shape=program.shape, compiler="max", variant="default", target=target),
         )
         return capture_variant(task, store, tmp_path_factory.mktemp(target))
 
@@ -104,6 +106,16 @@ class TestMax:
         assert record.plan.launches[1].registers > 0
         assert "HADD2" in "\n".join(self.text(capture, record, "machine"))
         assert [candidate.parameters["instruction"] for candidate in record.capture.search.candidates] == ["FFMA"]
+
+    def test_two_products_of_one_host_function_are_two_library_calls(self, capture):
+        record = capture("sm_90", CHAIN)
+        assert [(launch.kind, launch.name, launch.computes) for launch in record.plan.launches] == [
+            ("library", "cublasGemmEx", ("p",)), ("library", "cublasGemmEx", ("y",)),
+        ]  # fmt: skip
+        assert not any("nothing seen" in note for note in record.plan.notes)
+        subjects = {decision.subject: decision for decision in record.capture.decisions}
+        assert subjects["contraction y"].result == "kept as one matmul, cuBLAS (cublasGemmEx)"
+        assert "CPU" not in subjects["contraction p"].fixes
 
     def test_a_timing_worker_from_its_cache_runs_the_same_implementation(self, capture, tmp_path):
         record = capture("cpu")
