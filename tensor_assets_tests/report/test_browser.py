@@ -156,6 +156,16 @@ def test_a_phone_wraps_a_charts_heading_and_explains_no_bar_that_it_hides(built,
     context.close()
 
 
+def test_long_native_names_of_parameters_wrap_on_a_phone(built, browser):
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = opened(context, on_disk(built, "cells/weight_view/tinygrad.html")).page
+    names = page.locator("dl.parameters code")
+    assert names.count()
+    names.evaluate_all("found => found.forEach(code => { code.textContent = 'elementwise_'.repeat(8); })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    context.close()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_scripts_everything_is_there(built, browser, kind):
     context = browser.new_context(java_script_enabled=False)

@@ -78,7 +78,7 @@ def _drifted(timing):
 
 def test_a_row_of_times_says_how_many_of_its_processes_drifted(uneasy):
     cell = (uneasy / ".fragments/cells/weight_view/eager.html").read_text()
-    assert set(column(cell, "Timings", "drifted")) == {"2"}
+    assert set(column(cell, "Timings", "drifted")) == {"2 of 3"}
     assert "by more than 15" in cell
 
 
