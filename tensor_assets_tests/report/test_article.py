@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,13 @@ def test_every_number_word_and_line_is_in_the_records(article: Path) -> None:
     text = shown(article)
     assert text.count("data-evidence") > 150
     assert text.count("data-line") > 20
+
+
+def test_no_comment_is_said_to_decide_anything(article: Path) -> None:
+    deciding = re.findall(r'class="l deciding"><i>\d+</i>(.*?)<em>', shown(article), re.DOTALL)
+    lines = [unescape(re.sub(r"<[^>]+>", "", line)).strip() for line in deciding]
+    assert len(lines) > 10
+    assert [line for line in lines if line.startswith(("# ", "// "))] == []
 
 
 def test_nothing_that_ships_is_called_absent(article: Path) -> None:
