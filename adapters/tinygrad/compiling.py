@@ -96,7 +96,7 @@ def compile_program(request: Compile, inputs: Arrays, dump_dir: Path) -> Impleme
 
 def lower_and_compile(request: Compile, beam: int, dump_dir: Path = Path()) -> Compilation:
     """From the program to compiled kernels; nothing runs, unless a beam times its candidates."""
-    beside = len(os.sched_getaffinity(0)) if request.target == "cuda" else 0
+    beside = len(os.sched_getaffinity(0)) if beam and request.target == "cuda" else 0
     started, watch = time.perf_counter(), BeamWatch(dump_dir, processes=beside)
     program, device = request.program, toolchain.DEVICES[request.target]
     inputs = {

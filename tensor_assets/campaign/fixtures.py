@@ -31,7 +31,7 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 def fixture_record(space: Workspace, workload: str, shape: str = "", *, force: bool = False) -> Stored[FixtureRecord]:
     """The workload's fixtures, built unless the store has them. Raises ManifestError, SettingsError."""
-    key, program = _key(space, workload, shape), _program(space, workload, shape)
+    key, program = _asked_for(space, workload, shape)
     if not force and (found := reuse(space.store, FixtureRecord, key)):
         return found
     announce(f"{workload}: building fixtures at {key.shape}")
@@ -54,7 +54,7 @@ def fixture_records(space: Workspace, workloads: Sequence[str], shape: str = "")
 
     In threads they wait for the interpreter's lock: ten workloads at ``matrix`` held a GPU host of 16 processors 68 s.
     """
-    keys = {name: _key(space, name, shape) for name in workloads}
+    keys = {name: _asked_for(space, name, shape)[0] for name in workloads}
     missing = [name for name, key in keys.items() if reuse(space.store, FixtureRecord, key) is None]
     if len(missing) > 1:
         with (
@@ -89,13 +89,10 @@ def fixture_method(program: Program) -> str:
     return hashlib.sha256(msgspec.json.encode(program) + source_hash(CONTRACT).encode()).hexdigest()[:16]
 
 
-def _program(space: Workspace, workload: str, shape: str) -> Program:
-    return space.workload(workload).program(space.shape(workload, shape), space.shapes)
-
-
-def _key(space: Workspace, workload: str, shape: str) -> Key:
-    shape, program = space.shape(workload, shape), _program(space, workload, shape)
-    return Key(workload=workload, shape=shape, method=fixture_method(program))
+def _asked_for(space: Workspace, workload: str, shape: str) -> tuple[Key, Program]:
+    shape = space.shape(workload, shape)
+    program = space.workload(workload).program(shape, space.shapes)
+    return Key(workload=workload, shape=shape, method=fixture_method(program)), program
 
 
 def _built_apart(settings: Settings, shape: str, workload: str) -> str:

@@ -186,7 +186,8 @@ class PageWriter:
         subject = f"{key.workload} × {self.face(configuration).title}"
         subject += f" {key.variant}" if key.variant != "default" else ""
         device = profile.allocation.device if profile.allocation else key.target
-        timeline = profile_charts.timeline(profile, subject, device, configuration.untraced_ns)
+        untraced = configuration.untraced_ns if configuration.stretched else None
+        timeline = profile_charts.timeline(profile, subject, device, untraced)
         drawn = (timeline, profile_charts.roofline(profile, subject, device))
         return [self.figures.figure(chart, root_of_site(page)) for chart in drawn if chart]
 

@@ -17,29 +17,12 @@ KINDS = {"kernel": "kernel", "memset": "memset", "memcpy": "copy"}
 def timeline(profile: ProfileRecord, subject: str, device: str, untraced_ns: float | None = None) -> Chart | None:
     """The activities of an invocation on the device's clock, gaps visible. None where none were traced.
 
-    Medians of each duration and each gap laid end to end: no single invocation, the middle of all of them. Gaps are
-    left out, and that is said, where ``untraced_ns``, a whole invocation untraced, is less than what was traced.
+    Medians of each duration and each gap laid end to end: no single invocation, the middle of all of them. Where gaps
+    are the tracer's own, ``untraced_ns`` is what an invocation takes without it: they are left out, and that is said.
     """
     if not profile.kernels:
         return None
-    stretched = bool(profile.span_ns and untraced_ns and profile.span_ns > untraced_ns)
-    data, end = [], 0.0
-    for kernel in profile.kernels:
-        start = end + (0.0 if stretched else kernel.gap_ns)
-        end = start + kernel.duration_ns
-        data.append(
-            {
-                "lane": "device",
-                "start": start / 1e3,
-                "end": end / 1e3,
-                "middle": (start + end) / 2e3,
-                "number": str(kernel.position + 1),
-                "name": kernel.name,
-                "kind": KINDS[kernel.kind],
-                "time": str(duration(kernel.duration_ns)),
-                "gap": "not known" if stretched else str(duration(kernel.gap_ns)),
-            }
-        )
+    data = _laid_end_to_end(profile, gaps=untraced_ns is None)
     kinds = [kind for kind in KINDS if KINDS[kind] in {row["kind"] for row in data}]
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(y=alt.Y("lane:N", title=None, axis=None))
     tips = [alt.Tooltip(f"{name}:N") for name in ("number", "name", "kind", "time", "gap")]
@@ -54,16 +37,38 @@ def timeline(profile: ProfileRecord, subject: str, device: str, untraced_ns: flo
         tooltip=tips,
     )
     numbers = base.mark_text(dy=-18, fontSize=11, color=INK).encode(x="middle:Q", text="number:N")
-    title = f"{subject}: {_busy(profile, stretched)}"
+    title = f"{subject}: {_busy(profile, untraced_ns is not None)}"
     subtitle = [f"{device}, medians over {len(profile.timeline)} traced invocations, laid end to end"]
-    if stretched and profile.span_ns and untraced_ns:
+    if untraced_ns is not None and profile.span_ns:
         spans = f"over {duration(profile.span_ns)}; untraced, an invocation takes {duration(untraced_ns)}"
         subtitle.append(f"without their gaps: tracing spread the activities {spans}")
     spec = finished(alt.layer(bars, numbers).properties(width=620, height=56), data, title, subtitle)
-    gap = "" if stretched else ", after a gap of {gap}"
+    gap = ", after a gap of {gap}" if untraced_ns is None else ""
     words = "; ".join(f"{row['number']} {row['name']} {row['time']}{gap.format(**row)}" for row in data)
     name = f"timeline-{subject}-{device}"
     return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
+
+
+def _laid_end_to_end(profile: ProfileRecord, gaps: bool) -> list[dict[str, Any]]:
+    """A row for each activity, in µs since the first one began."""
+    rows, end = [], 0.0
+    for kernel in profile.kernels:
+        start = end + (kernel.gap_ns if gaps else 0.0)
+        end = start + kernel.duration_ns
+        rows.append(
+            {
+                "lane": "device",
+                "start": start / 1e3,
+                "end": end / 1e3,
+                "middle": (start + end) / 2e3,
+                "number": str(kernel.position + 1),
+                "name": kernel.name,
+                "kind": KINDS[kernel.kind],
+                "time": str(duration(kernel.duration_ns)),
+                "gap": str(duration(kernel.gap_ns)) if gaps else "not known",
+            }
+        )
+    return rows
 
 
 def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:

@@ -1,8 +1,8 @@
 """Run by the tests in tinygrad's environment: a beam whose candidates are compiled beside it.
 
 Arguments: the adapter's folder, seconds for the search. On the CPU device, and once more for sm_90 as far as that goes
-without one: compiling. Prints what the watch told, what it had noted meanwhile, and how many of a round compiled for
-sm_90, as JSON.
+without one: compiling. Prints as JSON what the watch told, what it had noted meanwhile, which of a round compiled for
+sm_90, and how many processes a compile for a device asks for, without a beam and with one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import types
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ package = sys.modules.setdefault("tinygrad_adapter", types.ModuleType("tinygrad_
 package.__path__ = [FOLDER]
 import_module("tinygrad_adapter.toolchain").prepare("cpu")
 
+compiling: Any = import_module("tinygrad_adapter.compiling")
 beside: Any = import_module("tinygrad_adapter.beside")
 kernels: Any = import_module("tinygrad_adapter.kernels")
 search: Any = import_module("tinygrad_adapter.search")
@@ -56,6 +58,20 @@ def compiled_for_sm_90() -> list[bool]:
         return [program is not None for _, program in pool.imap_unordered(beam._try_compile, round_of_it)]
 
 
+def beside_a_compile(beam: int) -> int:
+    """As far as the watch that it begins with."""
+    asked: list[int] = []
+
+    def watch(_dump: Path, processes: int) -> None:
+        asked.append(processes)
+        raise InterruptedError
+
+    compiling.BeamWatch = watch
+    with suppress(InterruptedError):
+        compiling.lower_and_compile(types.SimpleNamespace(target="cuda"), beam)
+    return asked[0]
+
+
 def main() -> None:
     told, noted = searched()
     found = {
@@ -66,6 +82,7 @@ def main() -> None:
         "candidates": len(told.candidates),
         "noted": noted,
         "censored": told.censored,
+        "beside": [beside_a_compile(beam) for beam in (0, 2)],
         "compiled for sm_90": compiled_for_sm_90() if SECONDS > 1 else [],
     }
     print(json.dumps(found))

@@ -40,6 +40,7 @@ def test_every_candidate_is_told_and_was_noted_when_it_was_tried(tmp_path):
     assert found["tried"] == found["timed"] > 1
     assert (found["chosen"], found["censored"]) == (1, "")
     assert found["noted"] == found["candidates"] >= found["timed"]
+    assert found["beside"] == [0, len(os.sched_getaffinity(0))], "none where nothing is searched"
     assert found["compiled for sm_90"] == [True] * 8, "each process finds NVRTC and its builtins"
 
 
