@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shutil
@@ -81,7 +82,7 @@ class _Campaign:
             with self._phase(f"search effort {workload} {compiler}"):
                 effort_of(self._space, workload, compiler, self._options, self._request.search_seconds)
         record = CampaignRecord(
-            key=Key(target=target, environment=allocation.id),
+            key=Key(target=target, environment=allocation.id, method=_asked(self._request)),
             outcome=Outcome(status="ok"),
             provenance=provenance((*(c.id for c in self._captures), *(b.id for b in self._benchmarks))),
             allocation=allocation,
@@ -145,14 +146,19 @@ class _Campaign:
             self._benchmarks += benchmark_cell(self._space, workload, compiler, self._options)
 
     def _profile(self, workload: str) -> None:
-        for compiler in self._request.compilers:
-            mine = [
-                stored
-                for stored in self._benchmarks
-                if (stored.record.key.workload, stored.record.key.compiler) == (workload, compiler)
-                and stored.record.outcome.status == "ok"
+        """Profilers start and compile side by side; the lease lets one at a time look at the device."""
+        mine = [
+            stored
+            for stored in self._benchmarks
+            if stored.record.key.workload == workload and stored.record.outcome.status == "ok"
+        ]
+        with ThreadPoolExecutor(at_once()) as pool:
+            looks = [
+                pool.submit(profile_cell, self._space, workload, one.record.key.compiler, self._options, [one])
+                for one in mine
             ]
-            profile_cell(self._space, workload, compiler, self._options, mine)
+        for look in looks:
+            look.result()
 
     @contextmanager
     def _phase(self, name: str, *, idle: bool = False) -> Iterator[None]:
@@ -168,6 +174,11 @@ class _Campaign:
 def teardown() -> dict[str, str]:
     """What a campaign left behind on this host: nothing, if all is well. Others' workers are none of it."""
     return {"workers still running": str(len(left_behind()))}
+
+
+def _asked(request: Request) -> str:
+    """What tells two campaigns on one allocation apart: the same request again takes the place of its earlier run."""
+    return hashlib.sha256(msgspec.json.encode(request, order="deterministic")).hexdigest()[:16]
 
 
 def _title(key: Key) -> str:

@@ -54,6 +54,7 @@ class ProfileRecord(RecordBase, frozen=True, kw_only=True, tag="profile"):
     counters: dict[str, dict[str, float]] = {}  # kernel → metric → value
     counted: str = "with caches flushed before each pass"  # how; what Nsight Compute does unless it is told otherwise
     opcodes: dict[str, dict[str, int]] = {}  # kernel → opcode → static count
+    loaded: tuple[str, ...] = ()  # kernels counted in what the driver loaded; the others in the captured listing
     ceilings: dict[str, str] = {}  # limit → where its number comes from
     files: tuple[Evidence, ...] = ()  # raw profiler captures
     missing: dict[str, str] = {}  # part → why it is not there

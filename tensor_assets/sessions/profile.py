@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple, Protocol, overload
 
+from tensor_worker.loaded import MODULES
 from tensor_worker.messages import Compile, Compiled, GetPlan, PlanReply, Ran, Run, Time, Timed, Trace, Traced
 from tensor_worker.program import Program
 
@@ -33,6 +34,7 @@ from tensor_assets.records import (
 from tensor_assets.sessions.allocation import current_allocation, device_of, require_fingerprint, require_same
 from tensor_assets.sessions.ceilings import ceilings_of
 from tensor_assets.sessions.lease import Lease
+from tensor_assets.sessions.loaded import NotRead, loaded_opcodes
 from tensor_assets.sessions.nsight import (
     Counted,
     CountersMissing,
@@ -54,6 +56,7 @@ from tensor_assets.workers.keeping import Keeper
 from tensor_assets.workers.scratch import scratch_folder
 
 INVOCATIONS = 10  # the documents' range of warmed invocations
+COUNTED_INVOCATIONS = 3  # under Nsight Compute, which runs every launch again and again until all counters are read
 WARMUPS = 10
 COUNTED = "with warm caches"
 NSYS_TYPE = "application/x-nsight-systems"
@@ -135,6 +138,7 @@ class _Parts:
     launches: list[Counted] = field(default_factory=list)
     counters: dict[str, dict[str, float]] = field(default_factory=dict)
     opcodes: dict[str, dict[str, int]] = field(default_factory=dict)
+    loaded: tuple[str, ...] = ()
     ceilings: dict[str, str] = field(default_factory=dict)
     files: list[Evidence] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
@@ -159,6 +163,7 @@ class _Parts:
             counters=self.counters,
             counted=COUNTED,
             opcodes=self.opcodes,
+            loaded=self.loaded,
             ceilings=self.ceilings,
             files=tuple(self.files),
             missing=self.missing,
@@ -177,6 +182,7 @@ class _Look(NamedTuple):
             traced = self._traced(folder, None)
             if not any(traced.invocations):
                 raise CountersMissing(f"CUPTI recorded no activity in {len(traced.invocations)} invocations")
+            self._at_loaded(traced)
             same = regular([invocation for invocation in traced.invocations if invocation])
             self.parts.timeline = traced.invocations
             self.parts.kernels = kernel_profiles(same, device)
@@ -187,12 +193,27 @@ class _Look(NamedTuple):
                 rest = len(traced.invocations) - len(same)
                 self.parts.missing["activities"] = f"{rest} of {len(traced.invocations)} invocations did others"
 
+    def _at_loaded(self, traced: Traced) -> None:
+        """Opcodes of what the driver loaded, in place of those of the captured listing."""
+        kernels = {one.name for invocation in traced.invocations for one in invocation if one.kind == "kernel"}
+        try:
+            found = loaded_opcodes(traced.modules)
+        except NotRead as error:
+            self.parts.missing["loaded code"] = str(error)
+            return
+        if unseen := sorted(kernels - set(found)):
+            self.parts.missing["loaded code"] = f"no single module was seen to be loaded for {', '.join(unseen)}"
+        elif found:
+            self.parts.missing.pop("machine code", None)
+        self.parts.opcodes |= found
+        self.parts.loaded = tuple(sorted(found))
+
     def at_counters(self) -> None:
         """Performance counters, from Nsight Compute around the worker."""
         with self._part("counters"), scratch_folder(load_settings().cache, "profile-") as folder:
             if (watcher := compute_watcher(folder)) is None:
                 raise CountersMissing("Nsight Compute (ncu) is not installed")
-            self._traced(folder, watcher)
+            self._traced(folder, watcher, COUNTED_INVOCATIONS)
             text = watcher.output.read_text(errors="replace") if watcher.output.exists() else ""
             self.parts.files.append(
                 self.keeper.put_bytes(text.encode(), media_type="text/csv", name="ncu.csv", private=True)
@@ -226,19 +247,20 @@ class _Look(NamedTuple):
         except AllocationMismatch as mismatch:
             self.parts.missing[name] = str(mismatch)
 
-    def _traced(self, folder: Path, watcher: Watcher | None) -> Traced:
-        """Ten warmed invocations of a fresh process that runs the timed implementation; the worker has ended after."""
+    def _traced(self, folder: Path, watcher: Watcher | None, invocations: int = INVOCATIONS) -> Traced:
+        """Warmed invocations of a fresh process that runs the timed implementation; the worker has ended after."""
         what = f"{self.subject.benchmark.key.compiler}: {watcher.name if watcher else 'device timeline'}"
         announce(f"{self.subject.program.workload} | {what}")
         home = folder / "worker"
         home.mkdir()
-        prefix, variables = (watcher.prefix, watcher.variables) if watcher else ((), {})
+        prefix, variables = (watcher.prefix, watcher.variables) if watcher else ((), {MODULES: str(home)})
         with self.subject.start(home, prefix, variables) as worker:
             compiling = self.lease.exclusive if self.subject.searches else self.lease.shared
             with compiling(f"compiling for a profile of {what}"):
                 self._ready(worker, home)
             with self.lease.exclusive(f"profiling {what}"):
-                return worker.ask(Trace(invocations=INVOCATIONS))
+                worker.ask(Time(invocations=WARMUPS))  # here, as it may have waited long for its turn
+                return worker.ask(Trace(invocations=invocations))
 
     def _ready(self, worker: ProfiledWorker, home: Path) -> None:
         subject, key = self.subject, self.subject.benchmark.key
@@ -259,7 +281,6 @@ class _Look(NamedTuple):
         )
         require_fingerprint("this profiling process", subject.benchmark.fingerprint, worker.ask(GetPlan()).fingerprint)
         worker.ask(Run(inputs=str(home / "timed.npz"), outputs=str(home / "outputs.npz")))
-        worker.ask(Time(invocations=WARMUPS))
 
 
 def _opcodes(subject: Subject, parts: _Parts) -> dict[str, dict[str, int]]:

@@ -25,12 +25,22 @@ INVOCATION = (
     ),
 )  # fmt: skip
 
+KERNELS = ("scale_rows", "tile_product")
+# Stands for cuobjdump --dump-sass --function KERNEL FILE: the code that the driver loaded is not what was captured.
+LISTED = """
+printf '\\n\\tFunction : %s\\n' "$3"
+printf '        /*0000*/                   LDC R1, c[0x0][0x28] ;\\n'
+printf '        /*0010*/                   HGMMA.64x128x16.F32 R24, gdesc[UR4], R24 ;\\n'
+"""
+LOADED = {"LDC": 1, "HGMMA.64x128x16.F32": 1}
+
 
 class Profiled(SimulatedWorker):
     """Traces known activities; under Nsight Compute writes ``csv`` where it was told to."""
 
-    def __init__(self, truth, folder, prefix, variables, csv, activities):
+    def __init__(self, truth, folder, prefix, variables, csv, activities, loaded):
         super().__init__(truth, 0, folder, 0)
+        self.loaded = loaded
         self.prefix, self.variables, self.csv, self.activities = prefix, variables, csv, activities
 
     def ask(self, request, deadline=None):
@@ -42,7 +52,9 @@ class Profiled(SimulatedWorker):
             assert self.variables == {"TENSOR_WORKER_WATCHED": "ncu"}
             Path(self.prefix[self.prefix.index("--log-file") + 1]).write_text(self.csv)
             return Traced(invocations=())
-        return Traced(invocations=(self.activities,) * request.invocations)
+        folder = self.variables["TENSOR_WORKER_MODULES"]
+        modules = {one.name: f"{folder}/module.cubin" for one in self.activities if one.name in self.loaded}
+        return Traced(invocations=(self.activities,) * request.invocations, modules=modules)
 
 
 @pytest.fixture
@@ -52,14 +64,24 @@ def look(program, fixtures, tmp_path, monkeypatch):
     tools.mkdir()
     monkeypatch.setenv("PATH", str(tools))
 
-    def look(truth=None, csv=SAMPLE, allocation=None, outcome="ok", sass=None, activities=INVOCATION):
+    def look(
+        truth=None,
+        csv=SAMPLE,
+        allocation=None,
+        outcome="ok",
+        sass=None,
+        activities=INVOCATION,
+        loaded=KERNELS,
+        disassembler=LISTED,
+    ):
         if csv is not None:
-            (tools / "ncu").write_text("#!/bin/sh\n")
-            (tools / "ncu").chmod(0o755)
+            _tool(tools / "ncu", "")
+        if disassembler is not None:
+            _tool(tools / "cuobjdump", disassembler)
 
         @contextmanager
         def start(folder, prefix, variables):
-            yield Profiled(truth or Truth(), folder, prefix, variables, csv, activities)
+            yield Profiled(truth or Truth(), folder, prefix, variables, csv, activities, loaded)
 
         benchmark = BenchmarkRecord(
             key=Key(workload="weight_view", shape="matrix_inspect", compiler="tvm", variant="default", target="cuda"),
@@ -134,7 +156,7 @@ def test_a_profile_joins_timeline_counters_and_roofline_of_one_implementation(lo
     assert product.operations == 1_610_612_736
     assert {roof.level for roof in product.roofs} == {"L2", "HBM"}
     assert scale.operations == 2 * 524_288
-    assert record.opcodes == {"matmul.sass": {"HGMMA.64x64x16.F32": 1}}
+    assert record.opcodes == {"matmul.sass": {"HGMMA.64x64x16.F32": 1}, "scale_rows": LOADED, "tile_product": LOADED}
     assert "HBM" in record.ceilings
     assert set(record.missing) == {"nsight systems"}
     assert [file.private for file in record.files] == [True]
@@ -200,3 +222,48 @@ def test_a_kernel_that_nsight_did_not_count_is_named(look):
     record = look(csv=SAMPLE.replace("scale_rows", "other_kernel"))
     assert record.missing["roofline"] == "not counted: scale_rows"
     assert record.kernels[1].roofs
+
+
+CAPTURED = """
+.text.tile_product:
+        /*0000*/                   HGMMA.64x64x16.F32 R24, gdesc[UR4], R24 ;
+"""
+
+
+def test_opcodes_are_those_of_what_the_driver_loaded(look):
+    record = look(sass={"machine 0": CAPTURED})
+    assert record.opcodes == {"scale_rows": LOADED, "tile_product": LOADED}
+    assert record.loaded == KERNELS
+    assert not {"loaded code", "machine code"} & set(record.missing)
+
+
+def test_a_kernel_whose_module_was_not_seen_keeps_its_captured_opcodes(look):
+    record = look(sass={"machine 0": CAPTURED}, loaded=("scale_rows",))
+    assert record.opcodes["tile_product"] == {"HGMMA.64x64x16.F32": 1}
+    assert record.loaded == ("scale_rows",)
+    assert record.missing["loaded code"] == "no single module was seen to be loaded for tile_product"
+
+
+def test_without_any_captured_code_what_was_loaded_is_there(look):
+    assert "machine code" not in look().missing
+    assert look(loaded=()).missing["machine code"] == "the capture holds no SASS"
+
+
+@pytest.mark.parametrize(
+    ("disassembler", "reason"),
+    [
+        (None, "cuobjdump is not installed"),
+        ("echo no such function >&2; exit 1", "cuobjdump found no code of scale_rows: no such function"),
+        ("exit 0", "cuobjdump found no code of scale_rows: nothing"),
+    ],
+)
+def test_loaded_code_that_cannot_be_read_says_why_and_the_timeline_stays(look, disassembler, reason):
+    record = look(sass={"machine 0": CAPTURED}, disassembler=disassembler)
+    assert (record.missing["loaded code"], record.loaded) == (reason, ())
+    assert record.opcodes == {"tile_product": {"HGMMA.64x64x16.F32": 1}}
+    assert len(record.timeline) == 10
+
+
+def _tool(path, script):
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)

@@ -131,7 +131,7 @@ def test_cupti_is_found_in_the_folder_that_is_named_for_it(monkeypatch, tmp_path
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "cupti", raising=False)
     monkeypatch.setenv(tracing.FOLDER_VARIABLE, str(tmp_path))
-    assert tracing._load_cupti() == "the one in the folder"
+    assert tracing.load_cupti() == "the one in the folder"
     assert sys.path[-1] == str(tmp_path)
 
 

@@ -151,8 +151,11 @@ class Activity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Traced(_Message, frozen=True, kw_only=True, tag="traced"):
+    """``modules``: kernel → file with the machine code that the driver loaded for it, of a worker that watched them."""
+
     invocations: tuple[tuple[Activity, ...], ...]
     dropped: int = 0
+    modules: dict[str, str] = {}
 
 
 class Progress(_Message, frozen=True, kw_only=True, tag="progress"):

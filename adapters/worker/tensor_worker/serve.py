@@ -13,6 +13,7 @@ from tensor_worker.adapter import Adapter, Implementation, Unavailable, Unsuppor
 from tensor_worker.arrays import load_arrays, save_arrays
 from tensor_worker.channel import Channel, NotARequest
 from tensor_worker.fingerprint import fingerprint
+from tensor_worker.loaded import watch_modules, write_modules
 from tensor_worker.loading import load_adapter
 from tensor_worker.messages import (
     PROTOCOL,
@@ -33,6 +34,7 @@ from tensor_worker.messages import (
     Stages,
     Time,
     Trace,
+    Traced,
 )
 from tensor_worker.timing import time_invocations
 from tensor_worker.tracing import trace_invocations
@@ -92,7 +94,7 @@ class Session:
             case Time():
                 return time_invocations(self._compiled(request), request)
             case Trace():
-                return trace_invocations(self._compiled(request), request.invocations)
+                return self._trace(request)
             case Shutdown():
                 return Bye()
 
@@ -104,6 +106,7 @@ class Session:
     def _compile(self, request: Compile) -> Compiled:
         started = time.perf_counter()
         inputs = load_arrays(request.inputs)
+        watch_modules()
         self._require_rebuilds(request)
         implementation = self._loaded().compile(request, inputs, Path(request.dump_dir))
         if request.target == "cpu":
@@ -111,6 +114,11 @@ class Session:
         self._implementation = implementation
         phases = dict(implementation.phases) or {"compile": time.perf_counter() - started}
         return Compiled(phases=phases, device=implementation.device)
+
+    def _trace(self, request: Trace) -> Traced:
+        traced = trace_invocations(self._compiled(request), request.invocations)
+        kernels = {one.name for invocation in traced.invocations for one in invocation if one.kind == "kernel"}
+        return msgspec.structs.replace(traced, modules=write_modules(kernels))
 
     def _run(self, request: Run) -> Ran:
         implementation = self._compiled(request)

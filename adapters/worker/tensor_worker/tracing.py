@@ -1,7 +1,7 @@
 """Device activities of an invocation: kernels, memsets and copies, as the driver records them through CUPTI.
 
-Written for cupti-python 13.0 (its major and minor version must not be newer than the driver's CUDA); every import of it
-stays in this file, so that workers without a GPU never need it.
+Written for cupti-python 13.0 (its major and minor version must not be newer than the driver's CUDA); it is imported in
+this file only, and when it is asked for, so that workers without a GPU never need it.
 """
 
 from __future__ import annotations
@@ -44,6 +44,17 @@ def trace_invocations(implementation: Implementation, invocations: int) -> Trace
         return Traced(invocations=tuple(recorded), dropped=recorder.dropped())
 
 
+def load_cupti() -> Any:
+    """CUPTI for Python, from the environment or the folder that is named for it. Raises Unavailable."""
+    # Last on the path: what the compiler brought itself stays what it imports.
+    sys.path += [folder for folder in [os.environ.get(FOLDER_VARIABLE)] if folder and folder not in sys.path]
+    try:
+        from cupti import cupti
+    except ImportError as error:
+        raise Unavailable(f"no device trace: cupti-python cannot be imported ({error})", _REMEDY) from error
+    return cupti
+
+
 def _invoke(implementation: Implementation) -> None:
     implementation.invoke()
     implementation.wait()
@@ -53,18 +64,8 @@ def _the_recorder() -> Recorder:
     """One per process: CUPTI keeps the callbacks it was given first."""
     global _recorder
     if _recorder is None:
-        _recorder = Recorder(_load_cupti())
+        _recorder = Recorder(load_cupti())
     return _recorder
-
-
-def _load_cupti() -> Any:
-    # Last on the path: what the compiler brought itself stays what it imports.
-    sys.path += [folder for folder in [os.environ.get(FOLDER_VARIABLE)] if folder and folder not in sys.path]
-    try:
-        from cupti import cupti
-    except ImportError as error:
-        raise Unavailable(f"no device trace: cupti-python cannot be imported ({error})", _REMEDY) from error
-    return cupti
 
 
 class Recorder:
