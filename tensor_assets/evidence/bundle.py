@@ -21,6 +21,7 @@ import msgspec
 from tensor_assets.errors import BundleRefused
 from tensor_assets.evidence import objects
 from tensor_assets.evidence.key import canonical, one_line
+from tensor_assets.evidence.order import MAX_SEQUENCE
 from tensor_assets.records import SCHEMA
 
 VERSION = 1
@@ -32,7 +33,6 @@ MAX_DECLARATION = 64 << 20
 MAX_RECORD = 256 << 20
 MAX_MEMBER = 7 << 30  # a tar header can state 8 GiB
 MAX_CONTENT = 64 << 30
-MAX_SEQUENCE = 10**7  # a store counts to 10**8: what is written after the import still has its place
 MAX_RATIO = 2000  # content bytes per stored byte; Zstandard reaches it on nothing but repetition
 
 _HASH = re.compile(r"[0-9a-f]{64}")

@@ -11,9 +11,8 @@
     staging/                                                files on their way to their names
 
 A record's file is written last, after every evidence file it names, so a crash leaves no record without its evidence;
-there is no index to fall behind. What "latest" means never depends on a clock alone: ``sequence`` is one more than
-any its writer saw under the key (a Lamport clock). Of two records written without sight of each other the later
-``created`` wins, then the larger id, so stores that hold the same records agree, in whatever order they got them.
+there is no index to fall behind. The latest has the largest ``sequence``, see order.py; of two with one sequence the
+later ``created`` wins, then the larger id, so stores that hold the same records agree, in whatever order they got them.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from tensor_assets.evidence.files import Staged, unwritable
 from tensor_assets.evidence.identity import Identity, identity_of
 from tensor_assets.evidence.key import canonical, digest, kind_of, one_line, title
 from tensor_assets.evidence.opening import open_files
+from tensor_assets.evidence.order import minute_of
 from tensor_assets.evidence.redaction import redact_bytes, redact_record
 from tensor_assets.evidence.references import evidence_of, parents_of
 from tensor_assets.evidence.schema import decode
@@ -237,14 +237,15 @@ class EvidenceStore:
 
     def file(self, data: bytes, record: Record, sequence: int | None = None) -> Entry:
         """Write a record's bytes under its key, unless they are there. ``sequence`` is its place where it comes from
-        another store. The caller has checked what it refers to."""
+        another store, which may have counted without a clock. The caller has checked what it refers to."""
         id = objects.sha256(data)
         kind, key_digest = kind_of(type(record)), digest(record.key)
         filed = list(self._filed(kind, key_digest))
         known = next((entry for entry in filed if entry.id == id), None)
         if known is None or not self._intact(known.path, id):
             following = max((entry.sequence for entry in filed), default=0) + 1
-            known = known or Entry(kind, key_digest, following if sequence is None else sequence, id)
+            place = max(minute_of(record.provenance.created), following if sequence is None else sequence)
+            known = known or Entry(kind, key_digest, place, id)
             if parse_entry(known.path) is None:  # nobody would ever find it again
                 raise RecordRefused(f"{title(record)}: {self.url} has no place {known.sequence:,} for it under its key")
             self._write(data, known.path)

@@ -18,7 +18,7 @@ from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import export_bundle, import_bundle, is_imported
 from tensor_assets.evidence.verification import verify
-from tensor_assets.records import CaptureRecord
+from tensor_assets.records import BenchmarkRecord, CaptureRecord, EffortRecord, ProfileRecord
 from tensor_assets.settings import ROOT
 
 BUNDLES = sorted((ROOT / "fixtures" / "recorded").glob("*.bundle"))
@@ -31,10 +31,11 @@ def test_a_recorded_campaign_verifies(bundle):
 
 
 def test_the_h200_captures_are_what_they_say(space: Workspace):
-    (bundle,) = (each for each in import_recorded(space) if each.stem.startswith("h200-"))
-    assert is_imported(space.store, bundle)
+    bundles = [each for each in import_recorded(space) if each.stem.startswith("h200-")]
+    assert all(is_imported(space.store, bundle) for bundle in bundles)
     before = {record_id for record_id, _ in space.store.records(history=True)}
-    import_bundle(space.store, bundle)
+    for bundle in bundles:
+        import_bundle(space.store, bundle)
     assert {record_id for record_id, _ in space.store.records(history=True)} == before
     captures = [record for _, record in PublicView(space.store).records(CaptureRecord)]
     assert {capture.key.target for capture in captures} == {"NVIDIA H200"}
@@ -45,6 +46,35 @@ def test_the_h200_captures_are_what_they_say(space: Workspace):
     ]
     assert found["weight_view", "inductor", "addmm"].admission.boundary == "projection not rounded"
     assert found["projection_join", "tinygrad", "default"].outcome.reason.endswith("product rounded: p, q")
+
+
+def test_the_newer_campaign_stands_where_both_measured(space: Workspace):
+    """Though the older one timed Inductor's weight_view twice, and so wrote more often under its key."""
+    import_recorded(space)
+    days = {(r.key.workload, r.provenance.created[:10]) for _, r in space.store.records(BenchmarkRecord)}
+    assert sorted(workload for workload, day in days if day == "2026-11-29") == ["projection_join", "relu", "residual"]
+    assert len(days) == len({workload for workload, _ in days}) == 10
+    assert publish.charts(space)
+
+
+def test_what_the_h200_ran_is_counted_as_the_driver_loaded_it(space: Workspace):
+    import_recorded(space)
+    profiles = {(p.key.workload, p.key.compiler, p.key.variant): p for _, p in space.store.records(ProfileRecord)}
+    tinygrad, library = profiles["weight_view", "tinygrad", "default"], profiles["weight_view", "eager", "default"]
+    (kernel,) = tinygrad.kernels
+    assert (kernel.name, kernel.registers, tinygrad.loaded) == ("r_16_8_32_4_2_2_4_4_48_2", 92, (kernel.name,))
+    (product,) = (name for name in library.loaded if name.startswith("nvjet_sm90"))
+    assert any(opcode.startswith("HGMMA.64x") for opcode in library.opcodes[product])
+
+
+def test_a_search_that_chose_a_wrong_kernel_is_recorded_as_one(space: Workspace):
+    """tinygrad 0.14.0: beside a tensor core's warp axis, three local axes put other lanes into a hardware warp."""
+    import_recorded(space)
+    (effort,) = (record for _, record in space.store.records(EffortRecord) if record.key.compiler == "tinygrad")
+    (wrong,) = (trial for trial in effort.trials if trial.outcome.status == "rejected")
+    (chosen,) = (candidate for candidate in wrong.search.candidates if candidate.chosen)
+    assert (wrong.block, wrong.variant, wrong.series) == (2, "tuned", None)
+    assert sum(str(option).startswith("LOCAL") for option in chosen.parameters.values()) == 3
 
 
 def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):

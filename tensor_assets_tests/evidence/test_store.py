@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, RecordRefused, SettingsError
 from tensor_assets.evidence.key import canonical, digest
+from tensor_assets.evidence.order import MAX_SEQUENCE, minute_of
+from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.store import EvidenceStore
+from tensor_assets.evidence.transfer import export_bundle, import_bundle
 from tensor_assets.evidence.verification import verify_store
 from tensor_assets.records import CaptureRecord, EnvironmentRecord, Evidence, Key, Outcome, Verdict
 from tensor_assets_tests.evidence.samples import (
@@ -101,6 +104,51 @@ def test_records_written_without_sight_of_each_other_have_one_order_everywhere(t
         assert latest is not None
         found.append(latest[1].outcome.reason)
     assert found == ["newer", "newer"]
+
+
+def test_of_two_hosts_the_one_that_wrote_later_wins_however_often_the_other_wrote(tmp_path: Path) -> None:
+    often, once = (EvidenceStore(tmp_path / name, identity=NOBODY) for name in ("often", "once"))
+    for day in ("01", "02", "03"):
+        often.put(crashed(day, created=f"2026-06-{day}"))
+    newest = once.put(crashed("04", created="2026-06-04"))
+    for number, (there, here) in enumerate(((often, once), (once, often))):
+        bundle = tmp_path / f"{number}.bundle"
+        export_bundle(there, bundle, Filters(history=True))
+        import_bundle(here, bundle)
+        assert [id for id, _ in here.records()] == [newest]
+        assert [record.outcome.reason for _, record in here.records(history=True)] == ["01", "02", "03", "04"]
+
+
+def test_a_record_that_was_counted_without_a_clock_has_its_place_in_time(store: EvidenceStore) -> None:
+    """Bundles that were made before a place held the minute say 0, 1, 2."""
+    for place, created in ((2, "2026-06-01"), (0, "2026-06-02")):
+        record = crashed(created, created=created)
+        store.file(canonical(record), record, place)
+    assert [record.outcome.reason for _, record in store.records()] == ["2026-06-02"]
+
+
+def test_a_record_that_claims_to_be_of_a_far_future_leaves_a_place_after_it(store: EvidenceStore) -> None:
+    store.put(crashed("then", created="2999-01-01T00:00:00+00:00"))
+    second = store.put(crashed("now"))
+    assert [id for id, _ in store.records()] == [second]
+
+
+@pytest.mark.parametrize(
+    ("created", "minute"),
+    [
+        ("1970-01-01T00:01:59.999+00:00", 1),
+        ("1970-01-01T01:01:00+01:00", 1),
+        ("1970-01-01T00:02:00Z", 2),
+        ("1970-01-02", 24 * 60),
+        ("1969-01-01", 0),
+        ("yesterday", 0),
+        ("", 0),
+        ("9999-12-31T23:59:59+00:00", MAX_SEQUENCE),
+        ("0001-01-01T00:00:00+14:00", 0),
+    ],
+)
+def test_a_time_is_placed_by_its_minute(created: str, minute: int) -> None:
+    assert minute_of(created) == minute
 
 
 def test_keys_differ_in_every_part(store: EvidenceStore) -> None:
