@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -25,8 +26,11 @@ from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.log_axes import logarithmic
 from tensor_assets.report.quantities import duration
 from tensor_assets.report.reading import CLOCK_ORDER, Configuration
+from tensor_assets.sessions.effort import paired_ratios
+from tensor_assets.sessions.statistics import EQUIVALENCE_MARGIN
 
 SHOWN_CLOCKS = tuple(reversed(CLOCK_ORDER))  # a caller's view first, the device's last
+_KEPT_APART = {"censored": "stopped at the deadline", "rejected": "of wrong values", "crashed": "crashed"}  # by outcome
 _CHOSEN_WON = "what was chosen measured quickest"
 MEANINGS = {"host": "host: a call and a wait", "graph": "graph replay", "device": "device: the activities"}
 
@@ -111,7 +115,8 @@ def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | Non
     ]
     if not data:
         return None
-    stopped = sum(trial.outcome.status == "censored" for trial in record.trials)
+    statuses = Counter[str](trial.outcome.status for trial in record.trials)
+    apart = [f"{statuses[status]} {words}" for status, words in _KEPT_APART.items() if statuses[status]]
     order = [name for name in ("default", "tuned", "expanded") if name in {row["variant"] for row in data}]
     order += sorted({row["variant"] for row in data} - set(order))
     low, high = (max(1e-3, of(row["seconds"] for row in data)) for of in (min, max))
@@ -125,14 +130,16 @@ def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | Non
             tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "tried", "time", "block")],
         )
     )
-    title = _effort_title(data, subject)
+    title = _effort_title(record, subject)
     subtitle = [
         f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks, one allocation"
-        + (f"; {stopped} stopped at their deadline, kept apart" if stopped else "")
+        + (f"; kept apart: {', '.join(apart)}" if apart else "")
     ]
     spec = finished(points.properties(width=420, height=220), data, title, subtitle)
     words = "; ".join(f"{row['variant']} {row['seconds']:.1f} s → {row['time']}" for row in data)
-    return Chart(name=f"effort-{subject}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
+    return Chart(
+        name=f"effort-{subject}-{record.key.target}", spec=spec, title=title, subtitle=subtitle[0], alternative=words
+    )
 
 
 def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart | None:
@@ -265,15 +272,15 @@ def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
     }
 
 
-def _effort_title(data: list[dict[str, Any]], subject: str) -> str:
-    frame = pd.DataFrame(data)
-    times = frame.groupby("variant")["median"]
-    medians = times.median()
-    costs = frame.groupby("variant")["seconds"].median()
-    best, least = str(medians.idxmin()), str(costs.idxmin())
-    if best == least:
-        return f"{subject}: searching more found nothing quicker than {best}"
-    if times.max()[best] >= times.min()[least]:
-        return f"{subject}: the medians of {best} and {least} overlap, nothing is quicker beyond that"
-    gain, cost = medians[least] / medians[best], costs[best] / costs[least]
-    return f"{subject}: {best} is {gain:.2f}× quicker than {least} and takes {cost:.0f}× as long to compile"
+def _effort_title(record: EffortRecord, subject: str) -> str:
+    """What a search is worth, from blocks alone: its time is compared with the default's of the same block."""
+    ratios = {variant: [r for r in of if r is not None] for variant, of in paired_ratios(record).items()}
+    quicker = {variant: of for variant, of in ratios.items() if of and max(of) < 1 / (1 + EQUIVALENCE_MARGIN)}
+    if not quicker:
+        return f"{subject}: no search found anything quicker in every block"
+    best = min(quicker, key=lambda variant: max(quicker[variant]))
+    gains = dict.fromkeys(f"{1 / ratio:.1f}" for ratio in (max(quicker[best]), min(quicker[best])))
+    count = len(quicker[best])
+    return (
+        f"{subject}: {best} is {'–'.join(gains)}× quicker in {f'each of {count} blocks' if count > 1 else 'its block'}"
+    )

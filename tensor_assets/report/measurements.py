@@ -74,12 +74,14 @@ class Measurements:
         found = []
         for record_id, record in self._snapshot.efforts.items():
             face = self._writer.face_of(record.key.compiler)
-            subject = f"{record.key.workload} × {face.title} on {record.key.target}"
+            subject = f"{record.key.workload} × {face.title}"
             self._writer.files.add_record(record_id, record, "search effort record")
             drawn = self._drawn(measure_charts.search_effort(record, subject, face))
             ratios = paired_ratios(record)
+            scopes = dict.fromkeys(trial.search.scope for trial in record.trials if trial.search)
             found.append(
-                {"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn, "ratios": ratios}
+                {"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn}
+                | {"ratios": ratios, "scopes": scopes}
             )
         return found
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tensor_assets.errors import AllocationMismatch
-from tensor_assets.records import BenchmarkRecord, EffortRecord
+from tensor_assets.records import BenchmarkRecord, EffortRecord, Outcome
 from tensor_assets.report import charts, measure_charts, profile_charts
 from tensor_assets.report.faces import in_order, load_faces
 from tensor_assets.report.reading import read_snapshot
@@ -143,18 +143,54 @@ def test_cold_and_warm_on_several_allocations_says_so(tables):
     assert list(_of_chart(chart.spec)) == []
 
 
-def test_a_search_whose_times_overlap_the_defaults_is_not_called_quicker(built):
+def _retimed(record, **medians):
+    """The record with these medians in µs, by variant and block."""
+    return msgspec.structs.replace(
+        record,
+        trials=tuple(
+            msgspec.structs.replace(
+                trial,
+                series=msgspec.structs.replace(trial.series, median_ns=medians[trial.variant][trial.block] * 1e3),
+            )
+            if trial.variant in medians
+            else trial
+            for trial in record.trials
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("default", "tuned", "title"),
+    [
+        ((30, 40), (20, 32), "weight_view: tuned is 1.2–1.5× quicker in each of 2 blocks"),
+        ((30, 60), (20, 40), "weight_view: tuned is 1.5× quicker in each of 2 blocks"),
+        # Blocks are paired: what is slower than another block's default may be quicker than its own.
+        ((20, 60), (15, 45), "weight_view: tuned is 1.3× quicker in each of 2 blocks"),
+        ((30, 30), (20, 31), "weight_view: no search found anything quicker in every block"),
+        ((30, 30), (29.5, 29.5), "weight_view: no search found anything quicker in every block"),  # within the margin
+    ],
+)
+def test_a_search_is_quicker_where_it_is_so_in_every_block(built, default, tuned, title):
     ((_, record),) = built.store.records(EffortRecord)
-    apart = measure_charts.search_effort(record, "weight_view", FACES["tinygrad"])
-    assert "quicker than" in apart.title
-    slow = next(trial for trial in record.trials if trial.variant == "default" and trial.series)
+    timed = _retimed(record, default=default, tuned=tuned)
+    assert measure_charts.search_effort(timed, "weight_view", FACES["tinygrad"]).title == title
+
+
+def test_trials_that_have_no_time_are_counted_beside_the_chart(built):
+    ((_, record),) = built.store.records(EffortRecord)
+    wrong = Outcome(status="rejected", reason="wrong after timing: y on exact-0: 3 of 9 elements differ")
     trials = [
-        msgspec.structs.replace(trial, series=slow.series) if trial.variant == "tuned" and trial.block else trial
+        msgspec.structs.replace(trial, outcome=wrong, series=None)
+        if (trial.variant, trial.block) == ("tuned", 1)
+        else trial
         for trial in record.trials
     ]
-    overlapping = msgspec.structs.replace(record, trials=tuple(trials))
-    chart = measure_charts.search_effort(overlapping, "weight_view", FACES["tinygrad"])
-    assert "the medians of tuned and default overlap" in chart.title
+    chart = measure_charts.search_effort(msgspec.structs.replace(record, trials=tuple(trials)), "x", FACES["tinygrad"])
+    assert chart.subtitle.endswith(
+        "n = 3 fresh processes in paired blocks, one allocation; kept apart: "
+        "2 stopped at the deadline, 1 of wrong values"
+    )
+    assert chart.title == "x: tuned is 1.4× quicker in its block"
 
 
 def test_gaps_that_are_the_tracers_are_no_gaps_of_the_program(built):
