@@ -26,8 +26,9 @@ from tensor_assets.claims.view import (
     TimingView,
     TrialView,
 )
-from tensor_assets.records import Admission, EffortRecord, Evidence, ProfileRecord, Timing, Verdict
+from tensor_assets.records import Admission, EffortRecord, Evidence, ProfileRecord, Timing, Trial, Verdict
 from tensor_assets.report.reading import Configuration
+from tensor_assets.sessions.effort import paired_ratios
 
 ReadText = Callable[[Evidence], str | None]
 
@@ -40,6 +41,7 @@ def document_of(configuration: Configuration, efforts: Iterable[EffortRecord], r
     plan, key = record.plan, record.key
     stages = _stages(configuration, read)
     buffers = _buffers(plan) if plan else None
+    levels = _levels(efforts)
     intermediates = tuple(b for b in buffers if b.role == "intermediate") if buffers is not None else None
     return Document(
         workload=key.workload,
@@ -70,7 +72,8 @@ def document_of(configuration: Configuration, efforts: Iterable[EffortRecord], r
         compile_seconds=record.phases.get("compile"),
         timings=_timings(configuration.timings),
         timeline=_timeline(configuration.profile),
-        effort=_effort(efforts, key.variant),
+        effort=levels.get(key.variant),
+        levels=levels or None,
     )
 
 
@@ -251,21 +254,26 @@ def _timeline(profile: ProfileRecord | None) -> tuple[ActivityView, ...] | None:
     )
 
 
-def _effort(efforts: Iterable[EffortRecord], variant: str) -> tuple[TrialView, ...] | None:
-    found = tuple(
-        TrialView(
-            block=trial.block,
-            outcome=trial.outcome.status,
-            reason=trial.outcome.reason,
-            tried=trial.search.tried if trial.search else None,
-            compile_seconds=trial.compile_seconds,
-            median_us=trial.series.median_ns / 1e3 if trial.series else None,
-        )
-        for effort in efforts
-        for trial in effort.trials
-        if trial.variant == variant
+def _levels(efforts: Iterable[EffortRecord]) -> dict[str, tuple[TrialView, ...]]:
+    found: dict[str, tuple[TrialView, ...]] = {}
+    for effort in efforts:
+        ratios = paired_ratios(effort)
+        for trial in effort.trials:
+            of_default = ratios[trial.variant][trial.block] if trial.variant in ratios else None
+            found[trial.variant] = (*found.get(trial.variant, ()), _trial(trial, of_default))
+    return found
+
+
+def _trial(trial: Trial, of_default: float | None) -> TrialView:
+    return TrialView(
+        block=trial.block,
+        outcome=trial.outcome.status,
+        reason=trial.outcome.reason,
+        tried=trial.search.tried if trial.search else None,
+        compile_seconds=trial.compile_seconds,
+        median_us=trial.series.median_ns / 1e3 if trial.series else None,
+        of_default=of_default,
     )
-    return found or None
 
 
 def _microseconds(nanoseconds: float | None) -> float | None:

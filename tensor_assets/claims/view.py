@@ -184,6 +184,7 @@ class TrialView(View, frozen=True, kw_only=True):
     tried: int | None
     compile_seconds: float | None
     median_us: float | None
+    of_default: float | None  # its median over that of the default in the same block
 
 
 class Document(View, frozen=True, kw_only=True):
@@ -215,3 +216,4 @@ class Document(View, frozen=True, kw_only=True):
     timings: dict[str, TimingView]  # by clock: host, graph, device
     timeline: tuple[ActivityView, ...] | None  # what a device trace saw of one invocation
     effort: tuple[TrialView, ...] | None  # cold searches of this variant, in blocks on one allocation
+    levels: dict[str, tuple[TrialView, ...]] | None  # by variant: every search level that was compared for this cell

@@ -90,6 +90,16 @@ def put(
 def put_effort(store: EvidenceStore, method: str, device_uuid: str, created: str, *, trials: int) -> str:
     """A search-effort comparison of the default variant of the cell that ``put`` makes; returns its id."""
     found = tuple(Trial(block=n, position=0, variant="default", outcome=Outcome(status="ok")) for n in range(trials))
+    return put_trials(store, found, method, device_uuid, created)
+
+
+def put_trials(
+    store: EvidenceStore,
+    found: tuple[Trial, ...],
+    method: str = "a",
+    device_uuid: str = "GPU-1",
+    created: str = "2026-11-01T00:00:00.000+00:00",
+) -> str:
     record = EffortRecord(
         key=Key(
             workload="bias",

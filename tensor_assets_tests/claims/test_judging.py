@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tensor_assets.claims.operators import unsaid
-from tensor_assets_tests.claims.recorded import claim, empty, judged, put, put_effort
+from tensor_assets.records import Outcome, Trial
+from tensor_assets.sessions.series import summarize_samples
+from tensor_assets_tests.claims.recorded import claim, empty, judged, put, put_effort, put_trials
 
 
 def test_a_claim_that_the_record_bears_out_holds_and_names_it(tmp_path: Path) -> None:
@@ -232,3 +234,32 @@ def test_trials_of_two_allocations_are_no_common_sample(tmp_path: Path) -> None:
         put_effort(store, method, uuid, f"2026-11-0{day}T00:00:00.000+00:00", trials=day)
     asked = claim(query="length(effort)", expected=2)
     assert judged(store, asked).verdict == "holds"
+
+
+def test_every_level_of_a_search_is_seen_from_the_cell_that_it_was_run_for(tmp_path: Path) -> None:
+    """A searched variant need not have been captured; its trials are held against the default of their own block."""
+    store = empty(tmp_path)
+    put(store)
+    wrong = Outcome(status="rejected", reason="y on exact-0: 1 of 4 elements differ")
+    times = {("default", 0): 40e3, ("tuned", 0): 30e3, ("default", 1): 20e3, ("tuned", 1): None}
+    put_trials(
+        store,
+        tuple(
+            Trial(
+                block=block,
+                position=0,
+                variant=variant,
+                outcome=Outcome(status="ok") if median else wrong,
+                series=summarize_samples(0, 0, [median] * 5) if median else None,
+            )
+            for (variant, block), median in times.items()
+        ),
+    )
+    for query, expected in {
+        "levels.tuned[].outcome": ["ok", "rejected"],
+        "levels.tuned[].of_default": [0.75],
+        "levels.default[].of_default": [],
+        "length(effort)": 2,
+        "effort[].median_us": [40, 20],
+    }.items():
+        assert judged(store, claim(query=query, expected=expected)).verdict == "holds", query
