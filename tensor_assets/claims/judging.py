@@ -37,6 +37,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool | None = None
     why: str = ""
     shown: str = ""
+    record: str = ""  # id of the record that answered
     texts: tuple[StageFile, ...] = ()  # native texts that the answer was read off
 
 
@@ -116,9 +117,15 @@ def observe(case: Case, query: Query, subject: Subject, library: Library) -> Obs
     if unsaid(value, expected):
         return Observation(subject=subject, expected=expected, why="the record does not say", shown="nothing")
     passed = passes(case.check.operator, value, expected, case.check.tolerance)
-    shown = shown_value(value, case.check.operator, expected)
-    texts = tuple(library.texts(subject, query))
-    return Observation(subject=subject, expected=expected, value=value, passed=passed, shown=shown, texts=texts)
+    return Observation(
+        subject=subject,
+        expected=expected,
+        value=value,
+        passed=passed,
+        shown=shown_value(value, case.check.operator, expected),
+        record=library.record(subject, query),
+        texts=tuple(library.texts(subject, query)),
+    )
 
 
 def _why(cases: Sequence[CaseVerdict], verdict: State) -> str:

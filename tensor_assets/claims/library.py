@@ -14,6 +14,8 @@ from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, EvidencePriva
 from tensor_assets.records import EffortRecord, Evidence, Key, StageFile
 from tensor_assets.report.reading import Configuration, PublicStore, configurations_of, every_configuration
 
+_PART_OF = {"levels": "effort"}
+
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """A configuration that a claim may be asked of, and where its evidence lies."""
@@ -62,6 +64,19 @@ class Library:
             read = self._text if deep else _unread
             self._documents[place] = plain(document_of(configuration, efforts, read))
         return self._documents[place]
+
+    def record(self, subject: Subject, query: Query) -> str:
+        """Id of the record that an answer to ``query`` comes from; the capture's where it asks of several."""
+        configuration = self.configuration(subject)
+        efforts = (record_id for record_id, _ in _same_cell(configuration, self._efforts))
+        parts = {
+            "effort": next(efforts, ""),
+            "timings": configuration.benchmark_id,
+            "timeline": configuration.profile_id,
+        }
+        asked = {parts.get(_PART_OF.get(field, field), subject.records[0]) for field in query.roots}
+        (only,) = asked if len(asked) == 1 else ("",)
+        return only or subject.records[0]
 
     def texts(self, subject: Subject, query: Query) -> list[StageFile]:
         """The native texts that an answer to ``query`` was read off."""

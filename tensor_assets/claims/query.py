@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from typing import Any
+from typing import Any, NamedTuple
 
 import jmespath
 import msgspec
@@ -18,6 +18,16 @@ _KEEPS = {"sort", "sort_by", "reverse", "to_array"}  # functions whose result is
 _ITEM = {"max_by", "min_by", "max", "min"}
 
 
+class _Asked(NamedTuple):
+    fields: set[str]
+    roots: set[str]
+
+    def add(self, name: str, given: Any) -> None:
+        self.fields.add(name)
+        if given is Document:
+            self.roots.add(name)
+
+
 class BadQuery(Exception):
     """A query that is no JMESPath, or names a field that the view does not have; says which it has."""
 
@@ -29,8 +39,9 @@ class Query:
         self.text = text
         try:
             self._compiled = jmespath.compile(text)
-            self.fields: set[str] = set()  # every name it asks for
-            _type_of(self._compiled.parsed, Document, self.fields)
+            asked = _Asked(set(), set())
+            _type_of(self._compiled.parsed, Document, asked)
+            self.fields, self.roots = asked  # every name it asks for, and those it asks of the document itself
         except JMESPathError as error:
             raise BadQuery(f"is not JMESPath: {' '.join(str(error).split())}") from None
         except RecursionError:
@@ -49,45 +60,45 @@ class Query:
             raise BadQuery(f"cannot be answered: {' '.join(str(error).split())}") from None
 
 
-def _type_of(node: Node, given: Any, fields: set[str]) -> Any:
+def _type_of(node: Node, given: Any, asked: _Asked) -> Any:
     """The type of what ``node`` makes of a ``given``; Any where it cannot be told. Gathers every field it names."""
     kind, children = node["type"], node["children"]
     if kind == "field":
-        fields.add(node["value"])
+        asked.add(node["value"], given)
         return _field(given, node["value"])
     if kind in ("subexpression", "pipe", "index_expression"):
         for child in children:
-            given = _type_of(child, given, fields)
+            given = _type_of(child, given, asked)
         return given
     if kind in ("projection", "filter_projection", "value_projection"):
-        return _projection(node, given, fields)
+        return _projection(node, given, asked)
     if kind == "flatten":
-        inner = _item(_type_of(children[0], given, fields))
+        inner = _item(_type_of(children[0], given, asked))
         return list[_item(inner) if _is_list(inner) else inner]  # type: ignore[misc]
     if kind == "index":
         return _item(given)
     if kind in ("slice", "identity", "current"):
         return given
     if kind == "function_expression":
-        return _function(node, given, fields)
+        return _function(node, given, asked)
     for child in children:  # comparisons, and/or/not, multi-selects, literals, expression references
-        _type_of(child, given, fields)
+        _type_of(child, given, asked)
     return Any
 
 
-def _projection(node: Node, given: Any, fields: set[str]) -> Any:
-    source = _type_of(node["children"][0], given, fields)
+def _projection(node: Node, given: Any, asked: _Asked) -> Any:
+    source = _type_of(node["children"][0], given, asked)
     item = _values(source) if node["type"] == "value_projection" else _item(source)
     for child in node["children"][2:]:  # a filter's condition
-        _type_of(child, item, fields)
-    return list[_type_of(node["children"][1], item, fields)]  # type: ignore[misc]
+        _type_of(child, item, asked)
+    return list[_type_of(node["children"][1], item, asked)]  # type: ignore[misc]
 
 
-def _function(node: Node, given: Any, fields: set[str]) -> Any:
+def _function(node: Node, given: Any, asked: _Asked) -> Any:
     arguments = [child for child in node["children"] if child["type"] != "expref"]
-    types_ = [_type_of(child, given, fields) for child in arguments]
+    types_ = [_type_of(child, given, asked) for child in arguments]
     for reference in (child for child in node["children"] if child["type"] == "expref"):
-        _type_of(reference["children"][0], _item(types_[0]) if types_ else Any, fields)
+        _type_of(reference["children"][0], _item(types_[0]) if types_ else Any, asked)
     if node["value"] in _KEEPS and types_:
         return types_[0]
     return _item(types_[0]) if node["value"] in _ITEM and types_ else Any

@@ -18,6 +18,7 @@ from tensor_assets.claims.history import definition_of
 from tensor_assets.claims.judging import CaseVerdict, Judgement, Observation, judge
 from tensor_assets.claims.library import Library, Subject
 from tensor_assets.errors import SiteBroken
+from tensor_assets.evidence.key import kind_of
 from tensor_assets.records import ClaimRecord, StageFile
 from tensor_assets.report.evidence_index import EvidenceRow
 from tensor_assets.report.matrix import configuration_page
@@ -39,7 +40,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     expected: str
     passed: bool | None
-    record: str
+    record: str  # the one that answered
+    kind: str  # what it is a record of
     texts: tuple[StageFile, ...]  # that it was read off, put on the site
     page: str
 
@@ -140,7 +142,7 @@ class ClaimPages:
             plain(words + rest),
             plain(since),
             to(self._files[seen.record].href),
-            plain(f"capture record · {seen.title} · {seen.version} on {seen.device} · sha256 {seen.record}"),
+            plain(f"{seen.kind} · {seen.title} · {seen.version} on {seen.device} · sha256 {seen.record}"),
             seen.record[:7],
         )
 
@@ -228,10 +230,14 @@ class ClaimPages:
         return record_id
 
     def seen(self, observation: Observation) -> Seen:
-        """An observation with its capture record put on the site."""
+        """An observation with the record that answered put on the site, and its configuration's capture."""
         subject = observation.subject
         capture = self._library.configuration(subject).capture
         self._files.add_record(subject.records[0], capture, "capture record")
+        answered = observation.record or subject.records[0]
+        if answered != subject.records[0]:
+            record = self._store.get(answered)
+            self._files.add_record(answered, record, f"{kind_of(type(record))} record")
         for file in observation.texts:
             self._files.add(file.text)
         variant = "" if subject.variant == "default" else f" {subject.variant}"
@@ -242,7 +248,8 @@ class ClaimPages:
             text=observation.shown,
             expected=_expected(observation.expected, 0),
             passed=observation.passed,
-            record=subject.records[0],
+            record=answered,
+            kind=self._files[answered].name,
             texts=observation.texts,
             page=self._page(subject),
         )

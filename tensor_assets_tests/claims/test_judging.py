@@ -239,10 +239,10 @@ def test_trials_of_two_allocations_are_no_common_sample(tmp_path: Path) -> None:
 def test_every_level_of_a_search_is_seen_from_the_cell_that_it_was_run_for(tmp_path: Path) -> None:
     """A searched variant need not have been captured; its trials are held against the default of their own block."""
     store = empty(tmp_path)
-    put(store)
+    capture = put(store)
     wrong = Outcome(status="rejected", reason="y on exact-0: 1 of 4 elements differ")
     times = {("default", 0): 40e3, ("tuned", 0): 30e3, ("default", 1): 20e3, ("tuned", 1): None}
-    put_trials(
+    effort = put_trials(
         store,
         tuple(
             Trial(
@@ -262,4 +262,8 @@ def test_every_level_of_a_search_is_seen_from_the_cell_that_it_was_run_for(tmp_p
         "length(effort)": 2,
         "effort[].median_us": [40, 20],
     }.items():
-        assert judged(store, claim(query=query, expected=expected)).verdict == "holds", query
+        found = judged(store, claim(query=query, expected=expected))
+        assert found.verdict == "holds", query
+        assert [observation.record for observation in found.seen] == [effort], "the proof is the record that answered"
+    of_both = judged(store, claim(query="[length(effort), length(kernels)]", expected=[2, 1]))
+    assert [observation.record for observation in of_both.seen] == [capture]
