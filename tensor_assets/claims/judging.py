@@ -198,7 +198,7 @@ def _unmeasured(case: Case, silent: Sequence[Observation]) -> str:
         newest = newest_first(observation.subject.version for observation in silent)[0]
         return f"{case.title}: {next(o.why for o in silent if o.subject.version == newest)}"
     versions = f" of version {case.versions}" if case.versions else ""
-    return f"no record of {case.title}{versions} on {spelled(case.devices)}"
+    return f"no capture of {case.title}{versions} on {spelled(case.devices)}"
 
 
 def _nearest(case: Case, query: Query, library: Library, inside: set[int]) -> Observation | None:

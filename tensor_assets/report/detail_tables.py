@@ -59,6 +59,7 @@ def trials(snapshot: Snapshot) -> list[Row]:
             "position": trial.position,
             "block": trial.block,
             "status": trial.outcome.status,
+            "reason": trial.outcome.reason,
             "tried": trial.search.tried if trial.search else None,
             "scope": trial.search.scope if trial.search else None,
             "compile_seconds": trial.compile_seconds,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tensor_assets.records import Evidence, Record
+from tensor_assets.records import EffortRecord, Evidence, Record
 from tensor_assets.report.matrix import configuration_page, workload_page
 from tensor_assets.report.public import Found, PublicFiles
 from tensor_assets.report.reading import Configuration, Snapshot
@@ -29,6 +29,7 @@ def evidence_rows(snapshot: Snapshot, files: PublicFiles) -> list[EvidenceRow]:
     """A row for every record and evidence file that the report knows, workload by workload."""
     rows = [row for (workload, shape) in snapshot.fixtures for row in _fixtures(snapshot, files, workload, shape)]
     rows += [row for workload in snapshot.egraphs for row in _egraph(snapshot, files, workload)]
+    rows += [_effort(record_id, record, files) for record_id, record in snapshot.efforts.items()]
     rows += [row for c in snapshot.configurations for row in _configuration(snapshot, files, c)]
     order = {workload: place for place, workload in enumerate(snapshot.workloads())}
     unique = {(row.sha256, row.where): row for row in rows}
@@ -50,6 +51,13 @@ def _egraph(snapshot: Snapshot, files: PublicFiles, workload: str) -> Iterator[E
     yield _row(record_id, files.add_record(record_id, record, "e-graph record"), workload, where, page)
     for evidence in (record.source, record.egraph):
         yield _row(evidence.sha256, files.add(evidence), workload, where, page)
+
+
+def _effort(record_id: str, record: EffortRecord, files: PublicFiles) -> EvidenceRow:
+    key = record.key
+    where = f"{key.workload} × {key.compiler}: search effort · {key.target} · {key.shape}"
+    found = files.add_record(record_id, record, "search effort record")
+    return _row(record_id, found, key.workload, where, "measurements.html#effort")
 
 
 def _configuration(snapshot: Snapshot, files: PublicFiles, c: Configuration) -> Iterator[EvidenceRow]:

@@ -96,8 +96,8 @@ class HistoryPages:
             "cells": cells,
         }
 
-    def write_feeds(self, folder: Path, site_url: str, changes_page: str = "") -> None:
-        """``changes_page``: where release changes are told, if this site has such a page."""
+    def write_feeds(self, folder: Path, site_url: str, changes_page: str = "", made: str = "") -> None:
+        """``changes_page``: where release changes are told, if this site has such a page; ``made`` as in ``atom``."""
         entries = [self._entry(alert_id, alert) for alert_id, alert in self.alerts]
         told = self._store.records(ChangesRecord, history=True) if changes_page else ()
         entries += [
@@ -110,7 +110,7 @@ class HistoryPages:
             )
             for i, r in told
         ]
-        (folder / feeds.ATOM_FILE).write_bytes(feeds.atom(entries, site_url))
+        (folder / feeds.ATOM_FILE).write_bytes(feeds.atom(entries, site_url, made))
         (folder / feeds.JSON_FILE).write_bytes(feeds.json_feed(entries, site_url))
 
     def _entry(self, alert_id: str, alert: AlertRecord) -> feeds.Entry:

@@ -32,6 +32,7 @@ from tensor_assets.sessions.statistics import EQUIVALENCE_MARGIN
 SHOWN_CLOCKS = tuple(reversed(CLOCK_ORDER))  # a caller's view first, the device's last
 _KEPT_APART = {"censored": "stopped at the deadline", "rejected": "of wrong values", "crashed": "crashed"}  # by outcome
 _CHOSEN_WON = "what was chosen measured quickest"
+_CHOSEN_LOST = "something measured quicker than what was chosen"
 MEANINGS = {"host": "host: a call and a wait", "graph": "graph replay", "device": "device: the activities"}
 
 
@@ -132,7 +133,7 @@ def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | Non
     )
     title = _effort_title(record, subject)
     subtitle = [
-        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks, one allocation"
+        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks{_deadline(record)}"
         + (f"; kept apart: {', '.join(apart)}" if apart else "")
     ]
     spec = finished(points.properties(width=420, height=220), data, title, subtitle)
@@ -176,10 +177,10 @@ def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart |
 
 def candidates_title(quicker: int, searches: int) -> str:
     if searches == 1:
-        return f"In the one search {'something measured quicker than what was chosen' if quicker else _CHOSEN_WON}"
+        return f"In the one captured search {_CHOSEN_LOST if quicker else _CHOSEN_WON}"
     if quicker:
-        return f"In {quicker} of {searches} searches something measured quicker than what was chosen"
-    return f"In all {searches} searches {_CHOSEN_WON}"
+        return f"In {quicker} of {searches} captured searches {_CHOSEN_LOST}"
+    return f"In all {searches} captured searches {_CHOSEN_WON}"
 
 
 def _candidate_rows(label: str, face: Face, configuration: Configuration) -> list[dict[str, Any]]:
@@ -272,15 +273,19 @@ def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
     }
 
 
+def _deadline(record: EffortRecord) -> str:
+    seconds = record.method.get("deadline_seconds")
+    return f", each search given {seconds:.0f} s" if isinstance(seconds, int | float) else ""
+
+
 def _effort_title(record: EffortRecord, subject: str) -> str:
     """What a search is worth, from blocks alone: its time is compared with the default's of the same block."""
     ratios = {variant: [r for r in of if r is not None] for variant, of in paired_ratios(record).items()}
     quicker = {variant: of for variant, of in ratios.items() if of and max(of) < 1 / (1 + EQUIVALENCE_MARGIN)}
     if not quicker:
-        return f"{subject}: no search found anything quicker in every block"
+        return f"{subject}: no search made a call quicker in every block"
     best = min(quicker, key=lambda variant: max(quicker[variant]))
     gains = dict.fromkeys(f"{1 / ratio:.1f}" for ratio in (max(quicker[best]), min(quicker[best])))
     count = len(quicker[best])
-    return (
-        f"{subject}: {best} is {'–'.join(gains)}× quicker in {f'each of {count} blocks' if count > 1 else 'its block'}"
-    )
+    where = f"each of {count} blocks" if count > 1 else "its block"
+    return f"{subject}: called, {best} is {'–'.join(gains)}× quicker in {where}"

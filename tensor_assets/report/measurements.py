@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 from tensor_worker.messages import Cache
 
-from tensor_assets.records import BenchmarkRecord, Comparison, Series, SessionRecord
+from tensor_assets.records import BenchmarkRecord, Comparison, EffortRecord, Series, SessionRecord
 from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.figures import root_of_site
@@ -60,6 +60,17 @@ def shared_numbers(methods: list[dict[str, float | int | str]]) -> dict[str, flo
     return {name: value for name, value in methods[0].items() if all(m.get(name) == value for m in methods)}
 
 
+def trial_reasons(record: EffortRecord) -> list[str]:
+    """Why each trial has no time. Records of before 2026-12 say of every wrong one that it was so after timing."""
+    timed = {block.process for block in record.blocks}
+    return [
+        trial.outcome.reason.replace("wrong after timing", "wrong before any timing")
+        if place not in timed
+        else trial.outcome.reason
+        for place, trial in enumerate(record.trials)
+    ]
+
+
 class Measurements:
     """The page's contents from one build's records."""
 
@@ -81,7 +92,7 @@ class Measurements:
             scopes = dict.fromkeys(trial.search.scope for trial in record.trials if trial.search)
             found.append(
                 {"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn}
-                | {"ratios": ratios, "scopes": scopes}
+                | {"ratios": ratios, "scopes": scopes, "reasons": trial_reasons(record)}
             )
         return found
 

@@ -74,7 +74,9 @@ def write_pages(
     writer.show_claims(claims)
     writer.scripts = Scripts(store, adapters, out_dir, cache)
     writer.write()
-    writer.history.write_feeds(out_dir, site_url, "changes.html" if (out_dir / "changes.md").is_file() else "")
+    changes = "changes.html" if (out_dir / "changes.md").is_file() else ""
+    made = max((c.capture.provenance.created for c in writer.snapshot.configurations), default="")
+    writer.history.write_feeds(out_dir, site_url, changes, made)
     return out_dir
 
 

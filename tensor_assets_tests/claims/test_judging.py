@@ -60,7 +60,7 @@ def test_another_device_makes_no_claim_about_an_h100_false_but_is_shown_as_neare
     put(store, target="NVIDIA H200", grid=(1, 1, 1))
     found = judged(store, claim(device="NVIDIA H100*"))
     assert found.verdict == "not measured"
-    assert found.why == "no record of bias × tinygrad at matrix on NVIDIA H100"
+    assert found.why == "no capture of bias × tinygrad at matrix on NVIDIA H100"
     (nearest,) = found.nearest
     assert (nearest.subject.device, nearest.subject.version, nearest.value) == ("NVIDIA H200", "0.14.0", [[1, 1, 1]])
 

@@ -52,7 +52,7 @@ def test_json_says_it_all(file: Path) -> None:
 
 
 def test_all_of_the_projects_claims_are_checked_without_a_file(file: Path) -> None:
-    assert "not measured  latency-bias  no record of bias × tinygrad at matrix on NVIDIA H100 (and 3 more)" in run(
+    assert "not measured  latency-bias  no capture of bias × tinygrad at matrix on NVIDIA H100 (and 3 more)" in run(
         "check"
     )
 

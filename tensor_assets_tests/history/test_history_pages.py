@@ -102,5 +102,6 @@ def test_a_release_that_was_decided_is_in_the_feed_where_the_site_tells_of_it(tm
     pages.write_feeds(tmp_path, "", "changes.html")
     (found,) = feedparser.parse((tmp_path / "feed.atom").read_bytes()).entries
     assert (found.id, found.title, found.link) == (name_of(record_id), told.headline, "changes.html")
-    pages.write_feeds(tmp_path, "")
-    assert not feedparser.parse((tmp_path / "feed.atom").read_bytes()).entries
+    pages.write_feeds(tmp_path, "", made="2026-11-30T02:29:12.083+00:00")
+    without = feedparser.parse((tmp_path / "feed.atom").read_bytes())
+    assert (without.entries, without.feed.updated) == ([], "2026-11-30T02:29:12.083+00:00")

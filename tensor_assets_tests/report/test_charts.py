@@ -162,12 +162,12 @@ def _retimed(record, **medians):
 @pytest.mark.parametrize(
     ("default", "tuned", "title"),
     [
-        ((30, 40), (20, 32), "weight_view: tuned is 1.2–1.5× quicker in each of 2 blocks"),
-        ((30, 60), (20, 40), "weight_view: tuned is 1.5× quicker in each of 2 blocks"),
+        ((30, 40), (20, 32), "weight_view: called, tuned is 1.2–1.5× quicker in each of 2 blocks"),
+        ((30, 60), (20, 40), "weight_view: called, tuned is 1.5× quicker in each of 2 blocks"),
         # Blocks are paired: what is slower than another block's default may be quicker than its own.
-        ((20, 60), (15, 45), "weight_view: tuned is 1.3× quicker in each of 2 blocks"),
-        ((30, 30), (20, 31), "weight_view: no search found anything quicker in every block"),
-        ((30, 30), (29.5, 29.5), "weight_view: no search found anything quicker in every block"),  # within the margin
+        ((20, 60), (15, 45), "weight_view: called, tuned is 1.3× quicker in each of 2 blocks"),
+        ((30, 30), (20, 31), "weight_view: no search made a call quicker in every block"),
+        ((30, 30), (29.5, 29.5), "weight_view: no search made a call quicker in every block"),  # within the margin
     ],
 )
 def test_a_search_is_quicker_where_it_is_so_in_every_block(built, default, tuned, title):
@@ -187,10 +187,12 @@ def test_trials_that_have_no_time_are_counted_beside_the_chart(built):
     ]
     chart = measure_charts.search_effort(msgspec.structs.replace(record, trials=tuple(trials)), "x", FACES["tinygrad"])
     assert chart.subtitle.endswith(
-        "n = 3 fresh processes in paired blocks, one allocation; kept apart: "
-        "2 stopped at the deadline, 1 of wrong values"
+        "n = 3 fresh processes in paired blocks; kept apart: 2 stopped at the deadline, 1 of wrong values"
     )
-    assert chart.title == "x: tuned is 1.4× quicker in its block"
+    assert measure_charts.search_effort(
+        msgspec.structs.replace(record, method={"deadline_seconds": 90.0}), "x", FACES["tinygrad"]
+    ).subtitle.startswith("NVIDIA H200, host clock, n = 4 fresh processes in paired blocks, each search given 90 s")
+    assert chart.title == "x: called, tuned is 1.4× quicker in its block"
 
 
 def test_gaps_that_are_the_tracers_are_no_gaps_of_the_program(built):
@@ -213,10 +215,10 @@ def test_gaps_that_are_the_tracers_are_no_gaps_of_the_program(built):
 @pytest.mark.parametrize(
     ("quicker", "searches", "title"),
     [
-        (0, 1, "In the one search what was chosen measured quickest"),
-        (1, 1, "In the one search something measured quicker than what was chosen"),
-        (1, 2, "In 1 of 2 searches something measured quicker than what was chosen"),
-        (0, 2, "In all 2 searches what was chosen measured quickest"),
+        (0, 1, "In the one captured search what was chosen measured quickest"),
+        (1, 1, "In the one captured search something measured quicker than what was chosen"),
+        (1, 2, "In 1 of 2 captured searches something measured quicker than what was chosen"),
+        (0, 2, "In all 2 captured searches what was chosen measured quickest"),
     ],
 )
 def test_one_search_is_worded_as_one(quicker, searches, title):
