@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from markupsafe import Markup, escape
 from tensor_worker.artifacts import Plan
 
+from tensor_assets.claims.code import matrix_opcodes
 from tensor_assets.records import Admission, Record, Timing, Verdict
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
@@ -20,6 +21,9 @@ from tensor_assets.report.tables import intermediate_bytes, process_range
 
 # What a verdict is called on the page, the deciding one first.
 KINDS = {"exact": "bit for bit", "form": "form", "interval": "outer interval", "tolerance": "tolerance"}
+MOST_OPCODES = 14  # about three lines of a pane; matrix instructions are shown beyond it
+# Parts that are there in part: what is missing is some of them.
+_IN_PART = {"activities"}
 
 
 def cell_context(
@@ -62,6 +66,7 @@ def cell_context(
         "process_range": process_range,
         "medians_of": medians_of,
         "opcodes_at": opcodes_at,
+        "telling_opcodes": telling_opcodes,
         "records": _records(snapshot, configuration, files),
         "session": snapshot.sessions.get(configuration.benchmark.session) if configuration.benchmark else None,
         "limits": _limits(snapshot, configuration),
@@ -83,6 +88,16 @@ def medians_of(timing: Timing, at: str) -> list[str]:
 def opcodes_at(kernel: str, opcode: str) -> str:
     """JSON pointer of an opcode's count in a profile record."""
     return "/opcodes/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in (kernel, opcode))
+
+
+def telling_opcodes(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Every matrix instruction, then the most frequent of the rest, ``MOST_OPCODES`` in all unless the first are more.
+
+    A tensor-core product has dozens of opcodes, and its matrix instruction stands in it less often than its moves.
+    """
+    matrix = matrix_opcodes(counts)
+    often = sorted(counts.items(), key=lambda item: (item[0] not in matrix, -item[1], item[0]))
+    return often[: max(MOST_OPCODES, len(matrix))]
 
 
 def fusion_map(plan: Plan, ops: list[str]) -> list[tuple[str, list[str]]]:
@@ -213,6 +228,13 @@ def _gaps_of(configuration: Configuration) -> Iterator[str]:
         yield f"The plan is incomplete: no activity is known to compute {', '.join(configuration.unseen)}."
 
 
+def _missing(part: str, why: str) -> str:
+    """Says of a part of a profile why it is not there; a reason that begins with the part's name says it alone."""
+    if why.lower().startswith(part.lower()):
+        return f"{why}."
+    return f"{'Not all' if part in _IN_PART else 'No'} {part}: {why}."
+
+
 def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
     """What this page cannot say, from what its records lack."""
     capture, says = configuration.capture, []
@@ -225,7 +247,7 @@ def _limits(snapshot: Snapshot, configuration: Configuration) -> list[str]:
     if configuration.profile_apart:
         says.append(f"A profile of this cell exists and is not shown: {configuration.profile_apart}.")
     if configuration.profile:
-        says += [f"No {part}: {why}." for part, why in configuration.profile.missing.items()]
+        says += [_missing(part, why) for part, why in configuration.profile.missing.items()]
     if configuration.headline and not (configuration.profile and configuration.profile.kernels):
         says.append("No device timeline and no counters were recorded: how the time divides is not known.")
     if capture.device and configuration.key.target == "cpu":

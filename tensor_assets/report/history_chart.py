@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Any
 
 import altair as alt
@@ -15,6 +16,13 @@ from tensor_assets.report.faces import Face
 from tensor_assets.report.quantities import duration, percent
 
 LINES, MARKS = "lines", "marks"
+TICKS = 5  # about as many: Vega takes the nearest round step of time
+# Span of the records in seconds, from where ticks lie no closer than the label's last part tells apart.
+_LABELS = (
+    (4 * 86400, "%Y-%m-%d", None),
+    (600, "%m-%d %H:%M", "month, day and time, UTC"),
+    (0, "%H:%M:%S.%L", "time, UTC"),
+)
 _UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}
 
 
@@ -28,7 +36,7 @@ def history_chart(track: Track, face: Face) -> Chart | None:
     rows = [row for series in track.series for row in _rows(series, scale)]
     lines = [row for series in track.series for row in _lines(series, scale)]
     marks = [mark for series in track.series for mark in _marks(series)]
-    x = alt.X("day:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(grid=False, format="%Y-%m-%d"))
+    x = _moments([point.created for point in points])
     y = alt.Y("median:Q", title=f"{unit}, {track.clock} clock", scale=alt.Scale(zero=True, nice=True))
     tips = [alt.Tooltip(f"{name}:N") for name in ("version", "text", "made", "record")]
     dots = alt.Chart(alt.NamedData(name=ROWS)).encode(x=x)
@@ -48,7 +56,16 @@ def history_chart(track: Track, face: Face) -> Chart | None:
     spec["datasets"] = {ROWS: rows, LINES: lines, MARKS: marks}
     place = track.place
     name = "-".join(("history", place.workload, place.compiler, place.variant, place.target, place.shape, track.clock))
-    return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=_words(track))
+    return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=_words(track))
+
+
+def _moments(created: list[str]) -> alt.X:
+    """The channel of the records' times: few ticks, each with a label of its own, however close the records lie."""
+    seconds = [datetime.fromisoformat(moment).timestamp() for moment in created]
+    span = max(seconds) - min(seconds)
+    format, title = next((format, title) for least, format, title in _LABELS if span >= least)
+    axis = alt.Axis(grid=False, format=format, tickCount=TICKS, labelOverlap="greedy", labelSeparation=8)
+    return alt.X("day:T", title=title, scale=alt.Scale(type="utc"), axis=axis)
 
 
 def _rows(series: Series, scale: float) -> list[dict[str, Any]]:

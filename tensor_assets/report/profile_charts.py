@@ -6,12 +6,14 @@ from typing import Any
 
 import altair as alt
 
-from tensor_assets.records import ProfileRecord
+from tensor_assets.records import KernelProfile, ProfileRecord, Roof
 from tensor_assets.report.charts import INK, KIND_COLOURS, QUIET, ROWS, Chart, finished
 from tensor_assets.report.quantities import duration, percent, significant
+from tensor_assets.sessions.ceilings import ceilings_of
 
 # A tracer cannot tell a library's kernel from a generated one.
 KINDS = {"kernel": "kernel", "memset": "memset", "memcpy": "copy"}
+ARITHMETIC = "arithmetic"
 
 
 def timeline(profile: ProfileRecord, subject: str, device: str, untraced_ns: float | None = None) -> Chart | None:
@@ -46,7 +48,7 @@ def timeline(profile: ProfileRecord, subject: str, device: str, untraced_ns: flo
     gap = ", after a gap of {gap}" if untraced_ns is None else ""
     words = "; ".join(f"{row['number']} {row['name']} {row['time']}{gap.format(**row)}" for row in data)
     name = f"timeline-{subject}-{device}"
-    return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
+    return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
 
 
 def _laid_end_to_end(profile: ProfileRecord, gaps: bool) -> list[dict[str, Any]]:
@@ -76,12 +78,14 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     data: list[dict[str, Any]] = [
         {
             "label": f"{kernel.position + 1} · {roof.level}",
+            "number": kernel.position + 1,
             "level": roof.level,
             "name": kernel.name,
             "intensity": roof.intensity,
             "achieved": roof.share * roof.attainable / 1e12,
             "attainable": roof.attainable / 1e12,
             "share": percent(roof.share),
+            "bound": bounding(roof, device),
         }
         for kernel in profile.kernels
         for roof in kernel.roofs
@@ -91,7 +95,7 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
         return None
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(
         x=alt.X("intensity:Q", title="operations a byte, logarithmic", scale=alt.Scale(type="log")),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "name", "share")],
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "name", "share", "bound")],
     )
     y = alt.Y("achieved:Q", title="10¹² operations a second, logarithmic", scale=alt.Scale(type="log"))
     layers = alt.layer(
@@ -101,18 +105,51 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
         base.mark_text(align="left", dx=8, fontSize=11, color=INK).encode(y=y, text="label:N"),
     )
     best = max(data, key=lambda row: row["achieved"] / row["attainable"])
-    title = f"{subject}: activity {best['label']} reaches {best['share']} of what its roof allows"
+    allows = {"": "its roof", ARITHMETIC: "the device's arithmetic"}.get(best["bound"], f"{best['bound']}'s bandwidth")
+    title = f"{subject}: activity {best['number']} reaches {best['share']} of what {allows} allows"
     subtitle = [
-        f"{device}; dot: achieved in the uninstrumented, warm time; tick: attainable",
-        f"counted by instruction slots, and bytes {profile.counted}",
+        f"{device}; dot: achieved in the traced time, a median of warm invocations; tick: attainable",
+        "operations: of tensor cores by their own counters, others by FP32 and FP16 instructions executed",
+        f"bytes: counted {profile.counted}",
         *(f"{limit}: {source}" for limit, source in profile.ceilings.items()),
+        *_not_drawn(profile),
     ]
     spec = finished(layers.properties(width=420, height=260), data, title, subtitle)
     words = "; ".join(
         f"{row['label']} {significant(row['achieved'])} of {significant(row['attainable'])} · 10¹²/s" for row in data
     )
     name = f"roofline-{subject}-{device}"
-    return Chart(name=name, spec=spec, title=title, subtitle=" ".join(subtitle), alternative=words)
+    return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
+
+
+def bounding(roof: Roof, device: str) -> str:
+    """What a kernel meets first under ``roof`` on ``device``: ``arithmetic``, or the level of memory that it is of.
+
+    Empty where the device's ceilings are not declared, or none of that level is.
+    """
+    ceilings = ceilings_of(device)
+    level = next((level for level in ceilings.levels if level.name == roof.level), None) if ceilings else None
+    if ceilings is None or level is None:
+        return ""
+    return level.name if roof.intensity * level.bytes_per_second < ceilings.flops_per_second else ARITHMETIC
+
+
+def _not_drawn(profile: ProfileRecord) -> list[str]:
+    """Which activities have no place on an axis of operations a byte, and why; one line, or none."""
+    missing: dict[str, list[str]] = {}
+    for kernel in profile.kernels:
+        if not any(roof.intensity > 0 for roof in kernel.roofs):
+            missing.setdefault(_why_not_drawn(kernel), []).append(str(kernel.position + 1))
+    named = (f"activit{'y' if len(own) == 1 else 'ies'} {', '.join(own)} ({why})" for why, own in missing.items())
+    return [f"not drawn: {', '.join(named)}"] if missing else []
+
+
+def _why_not_drawn(kernel: KernelProfile) -> str:
+    if kernel.kind != "kernel":
+        return f"a {KINDS[kernel.kind]}"
+    if kernel.operations is None:
+        return "not counted"
+    return "no bytes counted" if kernel.operations else "no operations counted"
 
 
 def _busy(profile: ProfileRecord, stretched: bool) -> str:

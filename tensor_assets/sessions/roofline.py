@@ -1,4 +1,7 @@
-"""Where a kernel stands between the device's arithmetic and its memory: counted work over uninstrumented time."""
+"""Where a kernel stands between the device's arithmetic and its memory: counted work over the traced time.
+
+Work is counted under Nsight Compute; the time is the median of another process that CUPTI traced and nothing replayed.
+"""
 
 from __future__ import annotations
 
