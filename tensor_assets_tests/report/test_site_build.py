@@ -195,7 +195,7 @@ def test_every_row_of_a_device_timeline_has_the_columns_of_its_head(built):
     (table,) = re.findall(r'aria-label="Device timeline">(<table.*?</table>)', page, re.DOTALL)
     head, *rows = re.findall(r"<tr>.*?</tr>", table, re.DOTALL)
     assert len(rows) == 3
-    assert {len(re.findall(r"<t[dh]\b", row)) for row in (head, *rows)} == {13}
+    assert {len(re.findall(r"<t[dh]\b", row)) for row in (head, *rows)} == {12}
     assert all(f"{level}<small>of its roof" in head for level in ("HBM", "L2"))
 
 
