@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_worker.artifacts import Candidate
-from tensor_worker.candidates import note_candidate
+from tensor_worker.candidates import note_candidate, note_generated
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Recording:
     provenance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # kernel → nodes of the Dynamo graph
     tables: list[Autotuned] = field(default_factory=list)
     refusals: dict[int, str] = field(default_factory=dict)  # why a choice has no time, by its identity
+    waiting: dict[int, Any] = field(default_factory=dict)  # choices that were generated and not noted yet, by identity
     seconds: float = 0.0
     started: float = 0.0
 
@@ -104,18 +105,43 @@ class Recording:
 
     @contextmanager
     def tables_kept(self) -> Iterator[None]:
-        """While it lasts, every benchmark is noted as it ends, and every autotuning table is kept."""
+        """While it lasts, every choice is noted before Inductor compiles it and once it is tried; tables are kept."""
         from torch._inductor import select_algorithm
+        from torch._inductor.ir import ChoiceCaller
 
         cache = select_algorithm.AlgorithmSelectorCache
-        original = cache.__dict__["benchmark_choice"]
+        benchmark, mark_failed = cache.__dict__["benchmark_choice"], ChoiceCaller.mark_failed
+        select_algorithm.add_preprocessing_fn(self._generated)
         select_algorithm.add_feedback_saver(self._keep_table)
-        cache.benchmark_choice = classmethod(self._observed(original.__func__))
+        cache.benchmark_choice = classmethod(self._observed(benchmark.__func__))
+        ChoiceCaller.mark_failed = self._failing(mark_failed)
         try:
             yield
         finally:
-            cache.benchmark_choice = original
+            ChoiceCaller.mark_failed = mark_failed
+            cache.benchmark_choice = benchmark
             select_algorithm.clear_feedback_savers()
+            select_algorithm.clear_preprocessing_fns()
+
+    def _generated(self, choices: list[Any]) -> list[Any]:
+        """Inductor compiles all of them, which may take minutes, before it times the first. One alone is not timed."""
+        if len(choices) > 1:
+            self.waiting.update((id(choice), choice) for choice in choices)
+            note_generated(self.dump_dir, [self.row(choice).candidate("") for choice in choices])
+        return choices
+
+    def _failing(self, mark_failed: Callable[[Any], None]) -> Callable[[Any], None]:
+        """``mark_failed`` of one choice: it did not compile, and Inductor drops it from its table."""
+
+        def failing(choice: Any) -> None:
+            mark_failed(choice)
+            self._note(choice, None)
+
+        return failing
+
+    def _note(self, choice: Any, milliseconds: float | None) -> None:
+        self.waiting.pop(id(choice), None)
+        note_candidate(self.dump_dir, self.row(choice, milliseconds).candidate(""))
 
     def _observed(self, benchmark: Callable[..., float]) -> Callable[..., float]:
         """``benchmark`` of one choice; Inductor turns what it raises into an infinite time and forgets why."""
@@ -125,15 +151,18 @@ class Recording:
                 milliseconds = benchmark(cls, choice, *arguments)
             except Exception as error:
                 self.refusals[id(choice)] = " ".join(str(error).split())
-                note_candidate(self.dump_dir, self.row(choice, None).candidate(""))
+                self._note(choice, None)
                 raise
-            note_candidate(self.dump_dir, self.row(choice, milliseconds).candidate(""))
+            self._note(choice, milliseconds)
             return milliseconds
 
         return observed
 
     def _keep_table(self, timings: Any, name: str, input_nodes: Any, choices: Any, *_: Any) -> None:
         measured = {id(choice): value for choice, value in timings.items()}
+        for choice in choices:
+            if id(choice) in self.waiting:  # a contraction like an earlier one is answered with that one's times
+                self._note(choice, measured.get(id(choice)))
         rows = tuple(self.row(choice, measured.get(id(choice))) for choice in choices)
         shapes = tuple(str(tuple(node.get_size())) for node in input_nodes)
         self.tables.append(Autotuned(operation=name, choices=rows, shapes=shapes))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_worker.artifacts import Candidate, Search
-from tensor_worker.candidates import note_candidate
+from tensor_worker.candidates import NOT_TIMED, note_candidate, note_generated
 from tinygrad.codegen.opt import search as beam
 
 from .beside import processes_beside
@@ -21,7 +21,6 @@ from .spelling import spell
 SECONDS = 300.0
 SCOPE = "BEAM over each kernel: compiling and timing candidates, in this process alone"
 SCOPE_BESIDE = "BEAM over each kernel: candidates compiled in {} processes as tinygrad does, and timed in one"
-_ENDED = "the search had ended"
 
 
 class BeamWatch:
@@ -36,6 +35,7 @@ class BeamWatch:
         self._started = time.monotonic()
         self._kernel = -1
         self._tried: list[dict[str, Any]] = []
+        self._numbers: dict[tuple[int, tuple[Any, ...]], int] = {}  # by kernel and opts, as they were generated
         self._chosen: dict[int, tuple[Any, ...]] = {}  # by kernel
         self._ended = 0.0
         self._refusal = ""
@@ -63,19 +63,20 @@ class BeamWatch:
 
     def search(self) -> Search:
         timed = [entry for entry in self._tried if entry["seconds"] is not None]
-        skipped = sum(entry["refused"] == _ENDED for entry in self._tried)
+        skipped = sum(entry["refused"] == NOT_TIMED for entry in self._tried)
         censored = f"stopped after {self._seconds:.0f} s with {skipped} candidates of that round untried"
         return Search(
             scope=SCOPE if self._pool is None else SCOPE_BESIDE.format(self._processes),
             tried=len(timed),
             seconds=(self._ended or time.monotonic()) - self._started,
-            candidates=tuple(self._candidate(number, entry) for number, entry in enumerate(self._tried)),
+            candidates=tuple(map(self._candidate, self._tried)),
             censored=censored if skipped else "",
+            untimed=skipped,
         )
 
-    def _candidate(self, number: int, entry: dict[str, Any]) -> Candidate:
+    def _candidate(self, entry: dict[str, Any]) -> Candidate:
         chosen = entry["seconds"] is not None and entry["opts"] == self._chosen.get(entry["kernel"])
-        return _candidate(number, entry, chosen=chosen, refused="" if chosen else entry["refused"] or "slower")
+        return _candidate(entry, chosen=chosen, refused="" if chosen else entry["refused"] or "slower")
 
     def _left(self) -> float:
         return self._started + self._seconds - time.monotonic()
@@ -85,10 +86,23 @@ class BeamWatch:
             self._note(self._pending, None, "the same binary as an earlier candidate, or 1000 times the arithmetic")
         self._pending = None
 
+    def _note_generated(self, generated: Iterable[tuple[Any, ...]]) -> None:
+        """Before they are compiled: a worker that is killed meanwhile leaves what it was about to try."""
+        entries = [self._entry(opts, None, NOT_TIMED) for opts in generated]
+        note_generated(self._dump_dir, [_candidate(entry, chosen=False, refused=NOT_TIMED) for entry in entries])
+
     def _note(self, opts: tuple[Any, ...], seconds: float | None, refused: str) -> None:
-        entry = {"kernel": self._kernel, "opts": opts, "seconds": seconds, "refused": refused}
-        note_candidate(self._dump_dir, _candidate(len(self._tried), entry, chosen=False, refused=refused))
+        entry = self._entry(opts, seconds, refused)
+        note_candidate(self._dump_dir, _candidate(entry, chosen=False, refused=refused))
         self._tried.append(entry)
+
+    def _skip(self, opts: tuple[Any, ...]) -> None:
+        """It was noted as generated, and stays untried."""
+        self._tried.append(self._entry(opts, None, NOT_TIMED))
+
+    def _entry(self, opts: tuple[Any, ...], seconds: float | None, refused: str) -> dict[str, Any]:
+        number = self._numbers.setdefault((self._kernel, opts), len(self._numbers))
+        return {"kernel": self._kernel, "number": number, "opts": opts, "seconds": seconds, "refused": refused}
 
     # What stands in for tinygrad's functions of the same name.
 
@@ -110,8 +124,9 @@ class BeamWatch:
     def _try_compile(self, numbered: tuple[int, Any]) -> tuple[int, Any] | None:
         self._note_pending()
         opts = tuple(numbered[1].applied_opts)
+        self._note_generated([opts])
         if self._left() < 0:
-            self._note(opts, None, _ENDED)
+            self._skip(opts)
             return numbered[0], None
         self._refusal = ""
         number, compiled = self._originals["_try_compile"](numbered)
@@ -131,6 +146,7 @@ class BeamWatch:
         assert self._pool is not None, "tinygrad asks for a pool only where there is one"
         candidates = list(numbered)
         waiting = {number: tuple(scheduler.applied_opts) for number, scheduler in candidates}
+        self._note_generated(waiting.values())
         compiled = self._pool.imap_unordered(compile_one, candidates)
         while waiting:
             try:
@@ -145,7 +161,7 @@ class BeamWatch:
             yield number, program
             self._note_pending()
         for opts in waiting.values():
-            self._note(opts, None, _ENDED)
+            self._skip(opts)
 
     def _time_program(self, program: Any, variables: dict[str, int], *arguments: Any, **options: Any) -> list[float]:
         opts, self._pending = self._pending or (), None
@@ -158,9 +174,9 @@ class BeamWatch:
         return times
 
 
-def _candidate(number: int, entry: dict[str, Any], *, chosen: bool, refused: str) -> Candidate:
+def _candidate(entry: dict[str, Any], *, chosen: bool, refused: str) -> Candidate:
     return Candidate(
-        name=f"kernel {entry['kernel']}, candidate {number}",
+        name=f"kernel {entry['kernel']}, candidate {entry['number']}",
         chosen=chosen,
         parameters={
             "kernel": entry["kernel"],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tensor_worker.artifacts import Candidate, Search
-from tensor_worker.candidates import note_candidate
+from tensor_worker.candidates import note_candidate, note_generated
 from tensor_worker.program import Program
 
 from .authoring import author
@@ -28,6 +28,7 @@ def search_tiles(
     started = time.perf_counter()
     chosen: list[Tile] = []
     rows: list[Candidate] = []
+    note_generated(dump_dir, [_candidate(kernel, tile, "", False) for kernel in kernels for tile in _tiles(kernel)])
     for kernel in kernels:
         tile, tried = _search(program, kernel, behind, dump_dir)
         chosen.append(tile)
@@ -37,9 +38,8 @@ def search_tiles(
 
 
 def _search(program: Program, kernel: KernelSpec, behind: Behind, dump_dir: Path) -> tuple[Tile, list[Candidate]]:
-    tiles = tuple(dict.fromkeys(tile.clipped(kernel) for tile in (DEFAULT, *SEARCHED)))
     measured: dict[Tile, float | str] = {}
-    for tile in tiles:
+    for tile in _tiles(kernel):
         measured[tile] = _measure(program, kernel, tile, behind)
         note_candidate(dump_dir, _candidate(kernel, tile, measured[tile], chosen=False))
     times = {tile: value for tile, value in measured.items() if isinstance(value, float)}
@@ -48,6 +48,10 @@ def _search(program: Program, kernel: KernelSpec, behind: Behind, dump_dir: Path
     best = min(times, key=times.__getitem__)
     _launch(program, kernel, best, behind)()
     return best, [_candidate(kernel, tile, value, tile == best) for tile, value in measured.items()]
+
+
+def _tiles(kernel: KernelSpec) -> tuple[Tile, ...]:
+    return tuple(dict.fromkeys(tile.clipped(kernel) for tile in (DEFAULT, *SEARCHED)))
 
 
 def _measure(program: Program, kernel: KernelSpec, tile: Tile, behind: Behind) -> float | str:

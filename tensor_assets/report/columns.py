@@ -184,6 +184,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "block": "Int64",
         "status": "string",
         "tried": "Int64",
+        "untimed": "Int64",
         "scope": "string",
         "compile_seconds": "Float64",
         "first_execution_seconds": "Float64",

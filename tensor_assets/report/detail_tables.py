@@ -61,6 +61,7 @@ def trials(snapshot: Snapshot) -> list[Row]:
             "status": trial.outcome.status,
             "reason": trial.outcome.reason,
             "tried": trial.search.tried if trial.search else None,
+            "untimed": trial.search.untimed if trial.search else None,
             "scope": trial.search.scope if trial.search else None,
             "compile_seconds": trial.compile_seconds,
             "first_execution_seconds": trial.first_execution_seconds,

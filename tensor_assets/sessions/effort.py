@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 from tensor_worker.artifacts import Search
-from tensor_worker.candidates import read_candidates
+from tensor_worker.candidates import read_candidates, read_untimed
 from tensor_worker.messages import Compile, GetPlan, GetStages, Run
 from tensor_worker.program import Program
 
@@ -43,7 +43,7 @@ from tensor_assets.workers.scratch import scratch_folder
 
 BLOCKS = 3  # the documents' number of paired blocks
 DEADLINE = 600.0  # seconds for one compilation with its search, the documents' limit
-CENSORED_SCOPE = "candidates noted before the deadline ended the search"
+CENSORED_SCOPE = "candidates that were timed or refused before the search was ended"
 HOST = Axis("host")
 
 
@@ -67,7 +67,8 @@ def compare_effort(
     """Compile and time every contender (variants of one compiler that start cold) once a block, in shuffled order.
 
     Searches time candidates on the device, so compilations run one at a time and hold the host exclusively. A search
-    that passes ``deadline`` seconds is ``censored`` and keeps what it had tried. Raises as ``run_session`` does.
+    that passes ``deadline`` seconds is ``censored`` and keeps what it had tried and what was waiting for its turn.
+    Raises as ``run_session`` does.
     """
     method = msgspec.structs.replace(method or method_for(target), axes=(HOST,), processes=1)
     default = Key(workload=program.workload, shape=program.shape, target=target, method=method.hash)
@@ -153,7 +154,7 @@ class _Comparison:
         with ExitStack() as workers:
             found = [self._search(one, workers) for one in participants]
             for one in participants:
-                recheck(one, self.program, self.check, self.data["check"])
+                recheck(one, self.program, self.check, self.data["check"], "before any timing")
             pin([one for one in participants if one.alive])
             blocks = time_axis(participants, HOST, self.watch._replace(seed=self.watch.seed + number))
             for one in participants:
@@ -198,14 +199,15 @@ class _Comparison:
 
 
 def _tried_so_far(dump: Path, seconds: float, failure: WorkerFailed) -> Search | None:
-    candidates = read_candidates(dump)
-    if not candidates:
+    tried, untimed = read_candidates(dump), read_untimed(dump)
+    if not (tried or untimed):
         return None
     return Search(
         scope=CENSORED_SCOPE,
-        tried=len(candidates),
+        tried=len(tried),
+        untimed=len(untimed),
         seconds=seconds,
-        candidates=candidates,
+        candidates=(*tried, *untimed),
         censored=failure.outcome.reason,
     )
 

@@ -1,8 +1,9 @@
 """Run by the tests in tinygrad's environment: a beam whose candidates are compiled beside it.
 
 Arguments: the adapter's folder, seconds for the search. On the CPU device, and once more for sm_90 as far as that goes
-without one: compiling. Prints as JSON what the watch told, what it had noted meanwhile, which of a round compiled for
-sm_90, and how many processes a compile for a device asks for, without a beam and with one.
+without one: compiling. Prints as JSON what the watch told, how many candidates it had noted meanwhile as tried and how
+many as waiting, which of a round compiled for sm_90, and how many processes a compile for a device asks for, without a
+beam and with one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ beside: Any = import_module("tinygrad_adapter.beside")
 kernels: Any = import_module("tinygrad_adapter.kernels")
 search: Any = import_module("tinygrad_adapter.search")
 
-from tensor_worker.candidates import read_candidates  # noqa: E402
+from tensor_worker.candidates import read_candidates, read_untimed  # noqa: E402
 from tinygrad import Tensor, dtypes  # noqa: E402
 from tinygrad.codegen.opt import search as beam  # noqa: E402
 from tinygrad.codegen.opt.postrange import Scheduler  # noqa: E402
@@ -41,12 +42,12 @@ def product(device: str) -> Any:
     return kernels.schedule({"y": left.matmul(right, dtype=dtypes.float32)})
 
 
-def searched() -> tuple[Any, int]:
+def searched() -> tuple[Any, int, int]:
     dump = Path(tempfile.mkdtemp())
     watch = search.BeamWatch(dump, seconds=SECONDS, processes=2)
     with watch.watching():
         kernels.compile_for_device(product("CPU"), beam=2)
-    return watch.search(), len(read_candidates(dump))
+    return watch.search(), len(read_candidates(dump)), len(read_untimed(dump))
 
 
 def compiled_for_sm_90() -> list[bool]:
@@ -73,14 +74,16 @@ def beside_a_compile(beam: int) -> int:
 
 
 def main() -> None:
-    told, noted = searched()
+    told, noted, waiting = searched()
     found = {
         "scope": told.scope,
         "tried": told.tried,
         "timed": sum(one.measured_ns is not None for one in told.candidates),
         "chosen": sum(one.chosen for one in told.candidates),
         "candidates": len(told.candidates),
+        "untimed": told.untimed,
         "noted": noted,
+        "waiting": waiting,
         "censored": told.censored,
         "beside": [beside_a_compile(beam) for beam in (0, 2)],
         "compiled for sm_90": compiled_for_sm_90() if SECONDS > 1 else [],

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tensor_worker.adapter import Unavailable
 from tensor_worker.arrays import save_arrays
-from tensor_worker.candidates import read_candidates
 from tensor_worker.messages import Activity, Compile, GetPlan, Hello
 
 from tensor_assets.contract.fixtures import build_fixtures
@@ -222,58 +221,6 @@ class TestAligning:
         assert self.align([None, None, "join"], ["nvjet", "split", "nvjet", "join"]) is None
         assert self.align([None, "bias"], ["nvjet"]) is None
         assert self.align(["bias"], ["bias", "more"]) is None
-
-
-class TestTables:
-    """Autotuning tables, with choices as Inductor describes them."""
-
-    @staticmethod
-    def template(name: str, tile: str, warps: int = 4):
-        details = {"backend": "Triton", "tile_shape": tile, "num_stages": 3, "num_warps": warps, "GROUP_M": 8}
-        return types.SimpleNamespace(name=name, info_dict=lambda: details)
-
-    @pytest.fixture
-    def choices(self):
-        library = types.SimpleNamespace(
-            name="mm", info_dict=lambda: {"backend": "extern", "kernel_call_name": "extern_kernels.mm"}
-        )
-        return library, self.template("triton_mm_1", "(128, 32, 64)"), self.template("triton_mm_2", "(64, 64, 64)")
-
-    @pytest.fixture
-    def recording(self, tmp_path):
-        return module("recording").Recording(tmp_path)
-
-    def table(self, recording, choices):
-        pairs = list(zip(choices, (0.01, 0.02, float("inf")), strict=True))
-        timings = types.SimpleNamespace(items=lambda: pairs)  # a choice is hashable in Inductor, here it is not
-        nodes = [types.SimpleNamespace(get_size=lambda: [1024, 768])]
-        recording._keep_table(timings, "mm", nodes, choices, None, None)
-        return recording.tables[0].choices
-
-    def test_a_row_has_its_time_or_why_it_has_none(self, recording, choices):
-        rows = [row.candidate("mm") for row in self.table(recording, choices)]
-        assert [row.measured_ns for row in rows] == [10_000, 20_000, None]
-        assert [row.refused for row in rows] == ["slower", "slower", "did not compile or run"]
-        assert rows[1].parameters["BLOCK_N"] == 64
-        assert rows[1].parameters["BLOCK_K"] == 32
-
-    def test_what_a_benchmark_raises_is_kept_and_raised_again(self, recording, choices, tmp_path):
-        def benchmark(cls, choice, arguments):
-            raise RuntimeError("out of resource:\n shared memory")
-
-        with pytest.raises(RuntimeError):
-            recording._observed(benchmark)(None, choices[2], None)
-        (noted,) = read_candidates(tmp_path)
-        assert (noted.name, noted.refused) == ("triton_mm_2", "out of resource: shared memory")
-        assert self.table(recording, choices)[2].refusal == "out of resource: shared memory"
-
-    def test_the_chosen_one_is_the_one_in_the_output_code(self, recording, choices):
-        rows = self.table(recording, choices)
-        search = module("search")
-        tuned = types.SimpleNamespace(output=output_code("weight_view.tuned"))
-        untuned = types.SimpleNamespace(output=output_code("residual_relu.default"))
-        assert [search._is_chosen(tuned, row) for row in rows] == [False, True, False]
-        assert [search._is_chosen(untuned, row) for row in rows] == [True, False, False]
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,7 @@ def test_every_candidate_is_told_and_was_noted_when_it_was_tried(tmp_path):
     assert found["tried"] == found["timed"] > 1
     assert (found["chosen"], found["censored"]) == (1, "")
     assert found["noted"] == found["candidates"] >= found["timed"]
+    assert found["untimed"] == found["waiting"] == 0, "each was noted before it was compiled, and again as it ended"
     assert found["beside"] == [0, len(os.sched_getaffinity(0))], "none where nothing is searched"
     assert found["compiled for sm_90"] == [True] * 8, "each process finds NVRTC and its builtins"
 
@@ -48,5 +49,6 @@ def test_every_candidate_is_told_and_was_noted_when_it_was_tried(tmp_path):
 def test_a_search_that_is_cut_short_says_what_it_left(tmp_path):
     found = searched(tmp_path, 0.0)
     assert found["tried"] == 0
-    assert found["noted"] == found["candidates"] > 1
+    assert found["noted"] == 0
+    assert found["waiting"] == found["untimed"] == found["candidates"] > 1
     assert found["censored"] == f"stopped after 0 s with {found['candidates']} candidates of that round untried"

@@ -90,6 +90,12 @@ def test_times_beside_each_other_name_their_cold_clock_and_count_what_drifted(un
     assert "host warm 12 of 18" in plain(page)
 
 
+def test_an_ended_search_shows_what_it_tried_and_how_many_more_it_had_not_timed(uneasy):
+    page = (uneasy / measurements(uneasy)).read_text()
+    tried = dict(zip(column(page, "Search effort", "variant"), column(page, "Search effort", "tried"), strict=True))
+    assert tried == {"default": "1", "tuned": "226", "expanded": "1,804 412 more not timed"}
+
+
 def test_a_method_is_printed_once_with_the_sessions_that_used_it(uneasy):
     page = (uneasy / measurements(uneasy)).read_text()
     assert page.count("<code>budget_seconds=15.0</code>") == 1

@@ -146,6 +146,7 @@ def _trial(block: int, position: int, variant: str, seconds: float, microseconds
             tried=tried,
             seconds=seconds,
             censored="" if microseconds else "deadline",
+            untimed=0 if microseconds else 412,
         ),
         series=_series(microseconds * 1e3, 0.004)[block] if microseconds else None,
     )

@@ -1,9 +1,13 @@
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import msgspec
 import pytest
+import tensor_worker
 from tensor_worker.artifacts import Candidate, Capture, Search
-from tensor_worker.candidates import note_candidate, read_candidates
+from tensor_worker.candidates import NOT_TIMED, note_candidate, note_generated, read_candidates, read_untimed
 from tensor_worker.messages import Compile, GetStages, Stages, Time
 
 from tensor_assets.evidence.schema import decode
@@ -14,9 +18,23 @@ from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets_tests.sessions import simulated as simulation
 from tensor_assets_tests.sessions.simulated import Simulated, SimulatedGpu, Truth
 
+# A search that generates 1,401 candidates, times as many of them as it is told, and is killed.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tensor_worker.artifacts import Candidate
+from tensor_worker.candidates import note_candidate, note_generated
+
+dump, timed = Path(sys.argv[1]), int(sys.argv[2])
+note_generated(dump, [Candidate(name=f"tile {number}", chosen=False) for number in range(1401)])
+for number in range(timed):
+    note_candidate(dump, Candidate(name=f"tile {number}", chosen=False, measured_ns=5e3, refused="slower"))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 class Searching(simulation.SimulatedWorker):
-    """A worker that tells its search; ``never`` ends one, after two candidates."""
+    """A worker that tells its search. ``never`` ends one, after two candidates; a number kills it after so many."""
 
     def ask(self, request, deadline=None):
         if isinstance(request, GetStages):
@@ -25,6 +43,11 @@ class Searching(simulation.SimulatedWorker):
             self.truth.on_ask(request)
             for name in ("tile 64", "tile 128"):
                 note_candidate(self.folder / "search-dump", Candidate(name=name, chosen=False, measured_ns=5e3))
+            raise WorkerFailed(Outcome(status="censored", reason=f"no answer to compile within {deadline:g} s"))
+        if isinstance(request, Compile) and self.truth.fails_to_compile.isdigit():
+            command = [sys.executable, "-c", KILLED, str(self.folder / "search-dump"), self.truth.fails_to_compile]
+            ended = subprocess.run(command, env={"PYTHONPATH": str(Path(tensor_worker.__file__).parents[1])})
+            assert ended.returncode == -9
             raise WorkerFailed(Outcome(status="censored", reason=f"no answer to compile within {deadline:g} s"))
         return super().ask(request, deadline)
 
@@ -73,7 +96,7 @@ def test_a_search_that_does_not_end_is_censored_with_what_it_had_tried(compare):
     record = compare({"default": host(40_000), "expanded": Truth(fails_to_compile="never")}, deadline=30.0)
     censored = [trial for trial in record.trials if trial.variant == "expanded"]
     assert {trial.outcome.status for trial in censored} == {"censored"}
-    assert {trial.search.tried for trial in censored} == {2}
+    assert {(trial.search.tried, trial.search.untimed) for trial in censored} == {(2, 0)}
     assert censored[0].search.censored == "no answer to compile within 30 s"
     assert [candidate.name for candidate in censored[0].search.candidates] == ["tile 64", "tile 128"]
     assert censored[0].series is None
@@ -81,10 +104,31 @@ def test_a_search_that_does_not_end_is_censored_with_what_it_had_tried(compare):
     assert record.outcome.status == "ok"
 
 
+@pytest.mark.parametrize("timed", [0, 3])
+def test_what_a_killed_search_would_have_tried_next_is_kept_and_told_apart(compare, timed):
+    record = compare({"expanded": Truth(fails_to_compile=str(timed))}, blocks=1)
+    (search,) = (trial.search for trial in record.trials)
+    assert (search.tried, search.untimed, len(search.candidates)) == (timed, 1401 - timed, 1401)
+    untimed = search.candidates[timed:]
+    assert [candidate.name for candidate in untimed] == [f"tile {number}" for number in range(timed, 1401)]
+    assert {(candidate.measured_ns, candidate.refused) for candidate in untimed} == {(None, NOT_TIMED)}
+    assert {candidate.refused for candidate in search.candidates[:timed]} <= {"slower"}
+    assert decode(msgspec.json.encode(record)) == record
+
+
 def test_what_a_search_chose_wrongly_is_rejected_and_not_timed(compare):
     record = compare({"default": host(40_000), "tuned": Truth(forgets=True)})
     tuned = [trial for trial in record.trials if trial.variant == "tuned"]
     assert {(trial.outcome.status, trial.recheck, trial.series) for trial in tuned} == {("rejected", False, None)}
+    assert all(trial.outcome.reason.startswith("wrong before any timing: y on ") for trial in tuned)
+
+
+def test_what_turns_wrong_while_it_is_timed_is_rejected_as_wrong_after_timing(compare):
+    turning = Truth()
+    turning.on_ask = lambda request: setattr(turning, "forgets", turning.forgets or isinstance(request, Time))
+    (trial,) = compare({"tuned": turning}, blocks=1).trials
+    assert (trial.outcome.status, trial.recheck, trial.series) == ("rejected", False, None)
+    assert trial.outcome.reason.startswith("wrong after timing: y on ")
 
 
 def test_searches_hold_the_host_alone(compare, tmp_path):
@@ -109,3 +153,13 @@ def test_a_candidate_that_was_cut_off_is_left_out(tmp_path):
     with (tmp_path / "candidates.jsonl").open("ab") as file:
         file.write(b'{"name":"cu')
     assert [candidate.name for candidate in read_candidates(tmp_path)] == ["whole"]
+
+
+def test_candidates_of_one_name_are_told_apart_by_how_many_were_generated(tmp_path):
+    """Inductor calls the library's implementation of every contraction by one name."""
+    assert read_untimed(tmp_path) == ()
+    note_generated(tmp_path, [Candidate(name="mm", chosen=False), Candidate(name="triton_mm_0", chosen=False)])
+    note_generated(tmp_path, [Candidate(name="mm", chosen=False), Candidate(name="triton_mm_1", chosen=False)])
+    note_candidate(tmp_path, Candidate(name="mm", chosen=False, measured_ns=5e3))
+    note_candidate(tmp_path, Candidate(name="triton_mm_0", chosen=False, refused="out of resource"))
+    assert [candidate.name for candidate in read_untimed(tmp_path)] == ["mm", "triton_mm_1"]

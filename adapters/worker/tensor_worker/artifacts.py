@@ -156,6 +156,8 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     candidates: tuple[Candidate, ...] = ()
     censored: str = ""  # why it stopped early, empty when it ended by itself
+    # Generated, and neither timed nor refused when it stopped: among the candidates, not in ``tried``. None: not told.
+    untimed: int | None = None
 
 
 class Capture(msgspec.Struct, frozen=True, kw_only=True):
