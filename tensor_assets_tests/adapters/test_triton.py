@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tensor_worker.adapter import Unsupported
+from tensor_worker.candidates import read_candidates, read_untimed
 
 from tensor_assets_tests.adapters.captured import FIXTURES, Captures, geometry, lines_of, program, workloads
 
@@ -39,6 +40,21 @@ def authored(workload: str, shape: str = "matrix"):
     kernels = cut(workload, shape)
     tiles = tuple(module("tiles").DEFAULT.clipped(kernel) for kernel in kernels)
     return module("authoring").author(program(workload, shape), kernels, tiles)
+
+
+def test_a_search_that_is_cut_short_leaves_the_tiles_of_every_kernel_that_it_did_not_time(tmp_path, monkeypatch):
+    package = module("tiles").__package__
+    loading = types.SimpleNamespace(load_functions=None)  # needs Triton, and nothing is launched here
+    monkeypatch.setitem(sys.modules, f"{package}.compiling", loading)
+    search = module("search")
+    times = iter((5e3, "out of resource: shared memory"))
+    monkeypatch.setattr(search, "_measure", lambda *_: next(times))
+    kernels = cut("two_layer")
+    with pytest.raises(StopIteration):
+        search.search_tiles(program("two_layer", "matrix"), kernels, None, tmp_path)
+    offered = [f"{kernel.name} {tile.name}" for kernel in kernels for tile in search._tiles(kernel)]
+    assert [one.name for one in read_candidates(tmp_path)] == offered[:2]
+    assert [one.name for one in read_untimed(tmp_path)] == offered[2:]
 
 
 class TestFamily:
