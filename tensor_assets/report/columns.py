@@ -183,6 +183,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "position": "Int64",
         "block": "Int64",
         "status": "string",
+        "reason": "string",
         "tried": "Int64",
         "untimed": "Int64",
         "scope": "string",

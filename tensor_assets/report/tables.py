@@ -95,6 +95,8 @@ def process_range(timing: Timing) -> tuple[float, float] | None:
 
 def _frame(name: str, rows: list[Row]) -> pd.DataFrame:
     columns = COLUMNS[name]
+    stray = {column for row in rows for column in row} - columns.keys()
+    assert not stray, f"table {name} declares no column {', '.join(sorted(stray))}, and would drop it"
     frame = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     order = [column for column in (*IDENTITY, "position", "clock", "cache", "data", "process") if column in columns]
     return frame.sort_values(order, kind="stable", ignore_index=True)

@@ -35,6 +35,13 @@ def test_a_wrong_configuration_keeps_its_broken_boundary_and_has_no_time(store):
     assert pd.isna(native.median_ns)
 
 
+def test_a_trial_says_why_it_has_no_time(store):
+    trials = build_tables(store)["trials"]
+    without = trials[trials.median_ns.isna()]
+    assert set(without.reason) == {"stopped at its deadline of 600 s"}
+    assert set(trials[trials.median_ns.notna()].reason) == {""}
+
+
 def test_a_memset_is_an_activity_and_a_library_call_is_told_from_a_kernel(store):
     cells = build_tables(store)["cells"].set_index(["workload", "compiler", "variant", "target"])
     row = cells.loc[("weight_view", "max", "default", campaign.H200)]
