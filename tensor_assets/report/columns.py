@@ -169,6 +169,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "block": "string",
         "registers": "Int64",
         "shared_bytes": "Int64",
+        "bytes": "Int64",
         "duration_ns": "Float64",
         "gap_ns": "Float64",
         "occupancy": "Float64",

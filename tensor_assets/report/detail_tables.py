@@ -41,9 +41,11 @@ def _profiles(configuration: Configuration) -> Iterator[Row]:
     profile = configuration.profile
     for kernel in profile.kernels if profile else ():
         assert profile is not None
+        fields = msgspec.structs.asdict(kernel)
+        del fields["roofs"]  # several numbers for each of several levels: they stay in the record
         yield {
             **identity(configuration),
-            **msgspec.structs.asdict(kernel),
+            **fields,
             "grid": "x".join(map(str, kernel.grid)),
             "block": "x".join(map(str, kernel.block)),
             "allocation": profile.allocation.id if profile.allocation else None,
