@@ -18,7 +18,7 @@ class Roof(Struct, frozen=True, kw_only=True):
     bytes: float  # moved at this level by one launch, as counted
     intensity: float  # operations a byte
     attainable: float  # operations a second at this intensity, under the device's declared ceilings
-    share: float  # of it, achieved in the uninstrumented time
+    share: float  # of it, achieved in the traced time
 
 
 class KernelProfile(Struct, frozen=True, kw_only=True):

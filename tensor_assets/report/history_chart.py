@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -16,6 +17,7 @@ from tensor_assets.report.faces import Face
 from tensor_assets.report.quantities import duration, percent
 
 LINES, MARKS = "lines", "marks"
+BELIEVED = 3  # records that a level takes
 TICKS = 5  # about as many: Vega takes the nearest round step of time
 # Span of the records in seconds, from where ticks lie no closer than the label's last part tells apart.
 _LABELS = (
@@ -117,12 +119,14 @@ def change_words(change: Change) -> str:
 
 
 def _title(track: Track, face: Face) -> str:
-    subject = f"{track.place.workload} × {face.title}"
+    variant = f" {track.place.variant}" if track.place.variant != "default" else ""
+    subject = f"{track.place.workload} × {face.title}{variant}"
     last = track.series[-1]
-    found = large_changes(last)
+    found, records = large_changes(last), len(last.points)
+    if not found and records < BELIEVED:
+        return f"{subject}: {records} record{'s' if records != 1 else ''}, no level yet"
     if not found:
-        records = len(last.points)
-        return f"{subject}: one level over {records} record{'s' if records != 1 else ''}"
+        return f"{subject}: one level over {records} records"
     when = last.points[found[-1].at]
     with_what = f" ({when.version})" if last.cause(found[-1], track.clock) is not None else ", with the same code"
     return f"{subject}: {change_words(found[-1])} since {when.created[:10]}{with_what}"
@@ -133,16 +137,25 @@ def _subtitle(track: Track) -> list[str]:
     resets, records = len(track.series) - 1, sum(len(series.points) for series in track.series)
     return [
         f"{last.conditions.device}, {track.clock} clock, n = {records} records"
-        + (f", begun anew {resets}×" if resets else ""),
+        + (f", begun anew {resets}×" if resets else "")
+        + (f", other code {recoded}×" if (recoded := sum(map(_recoded, track.series))) else ""),
         "dot: median of process medians; band: ±2 A/A standard deviations; line: level",
     ]
+
+
+def _recoded(series: Series) -> int:
+    """How often a record ran other code than the one before it."""
+    prints = [point.fingerprint for point in series.points]
+    return sum(one != other for one, other in pairwise(prints))
 
 
 def _words(track: Track) -> str:
     parts = []
     for series in track.series:
         began, ended = series.points[0].created[:10], series.points[-1].created[:10]
-        said = ", ".join(change_words(change) for change in large_changes(series)) or "one level"
+        said = ", ".join(change_words(change) for change in large_changes(series)) or (
+            "one level" if len(series.points) >= BELIEVED else "no level yet"
+        )
         reset = f"{series.reset}: " if series.reset else ""
         parts.append(f"{reset}{began} to {ended}, {said}")
     return "; ".join(parts)
