@@ -132,15 +132,15 @@ def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | Non
         )
     )
     title = _effort_title(record, subject)
+    limits = [*_deadline(record), *([f"kept apart: {', '.join(apart)}"] if apart else [])]
     subtitle = [
-        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks{_deadline(record)}"
-        + (f"; kept apart: {', '.join(apart)}" if apart else "")
+        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks",
+        *(["; ".join(limits)] if limits else []),
     ]
     spec = finished(points.properties(width=420, height=220), data, title, subtitle)
     words = "; ".join(f"{row['variant']} {row['seconds']:.1f} s → {row['time']}" for row in data)
-    return Chart(
-        name=f"effort-{subject}-{record.key.target}", spec=spec, title=title, subtitle=subtitle[0], alternative=words
-    )
+    name = f"effort-{subject}-{record.key.target}"
+    return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
 
 
 def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart | None:
@@ -273,9 +273,9 @@ def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
     }
 
 
-def _deadline(record: EffortRecord) -> str:
+def _deadline(record: EffortRecord) -> list[str]:
     seconds = record.method.get("deadline_seconds")
-    return f", each search given {seconds:.0f} s" if isinstance(seconds, int | float) else ""
+    return [f"each search given {seconds:.0f} s"] if isinstance(seconds, int | float) else []
 
 
 def _effort_title(record: EffortRecord, subject: str) -> str:
