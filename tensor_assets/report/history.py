@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,8 @@ class HistoryPages:
         """The cell's history page, or "" where its history is one record."""
         return history_page(workload, compiler) if (workload, compiler) in self.cells else ""
 
-    def write(self, write_page: WritePage) -> None:
+    def write(self, write_page: WritePage, cells: Container[tuple[str, str]]) -> None:
+        """``cells``: those that have a page of their own; times may be there of a cell whose captures are not."""
         for workload, compiler in self.cells:
             page = history_page(workload, compiler)
             face, tracks = face_of(compiler, self._faces), self._shown((workload, compiler))
@@ -77,7 +78,7 @@ class HistoryPages:
                 face=face,
                 parts=[part for place in zip(tracks, slugs, strict=True) for part in self._part(*place, face)],
                 outcomes=[self._transition(one) for one in self._transitions.get((workload, compiler), [])],
-                cell=f"cells/{workload}/{compiler}.html",
+                cell=f"cells/{workload}/{compiler}.html" if (workload, compiler) in cells else "",
             )
             write_page(page, f"{workload} × {face.title} over time", html)
 

@@ -122,7 +122,7 @@ class PageWriter:
             self._cell(configuration)
         for workload in self.snapshot.workloads():
             self._workload(workload)
-        self.history.write(self.add_page)
+        self.history.write(self.add_page, {(c.key.workload, c.key.compiler) for c in self.snapshot.configurations})
         self.changes.write(self.add_page)
         write_compared(self.snapshot, self.store, self.faces, self.out)
         rows = [*evidence_rows(self.snapshot, self.files), *self.claims.evidence_rows()]

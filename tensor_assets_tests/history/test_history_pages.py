@@ -52,6 +52,16 @@ def test_the_cell_leads_to_its_history_and_back(site: Site) -> None:
     assert "../../cells/weight_view/tinygrad.html" in site.text("history/weight_view/tinygrad.html")
 
 
+def test_times_of_a_cell_whose_captures_are_not_here_have_a_page_that_leads_nowhere_wrong(tmp_path: Path) -> None:
+    """As of a bundle of some workloads, whose sessions brought the times of others along."""
+    store = empty_store(tmp_path)
+    put_nights(store, logs(4))
+    pages = write_pages(PublicView(store), tmp_path / "pages")
+    built = build_site(pages, tmp_path / "site").parent  # raises SiteBroken for a link to no file
+    assert "weight_view × tinygrad" in (built / "history" / "weight_view" / "tinygrad.html").read_text(encoding="utf-8")
+    assert not (built / "cells").exists()
+
+
 def test_its_moments_are_the_steps_the_reset_and_both_ends(site: Site) -> None:
     page = site.text("history/weight_view/tinygrad.html")
     for words in ("first record", "last record", "another driver", "slower", "the code is the same"):

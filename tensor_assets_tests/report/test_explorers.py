@@ -12,7 +12,7 @@ from tensor_assets.evidence.public import PublicView
 from tensor_assets.evidence.published import seal_site, verify_site
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import import_bundle
-from tensor_assets.records import CaptureRecord
+from tensor_assets.records import BenchmarkRecord, CaptureRecord
 from tensor_assets.report.pages import ARTICLE, write_pages
 from tensor_assets.report.site import build_site
 from tensor_assets.settings import ROOT
@@ -26,11 +26,11 @@ LARGE = f"cells/weight_view/luminal/large-{ARTICLE.lower().replace(' ', '-')}-ma
 
 
 class OneProgram(PublicView):
-    """The public view, of captures of ``weight_view`` alone: the article's program is enough for its explorers."""
+    """The public view, of what ``weight_view`` became alone: the article's program is enough for its explorers."""
 
     def records(self, record_type=None, *, history=False):
         for record_id, record in super().records(record_type, history=history):
-            if not isinstance(record, CaptureRecord) or record.key.workload == "weight_view":
+            if not isinstance(record, CaptureRecord | BenchmarkRecord) or record.key.workload == "weight_view":
                 yield record_id, record
 
 
