@@ -24,6 +24,14 @@ from tensor_assets.settings import ROOT
 BUNDLES = sorted((ROOT / "fixtures" / "recorded").glob("*.bundle"))
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> EvidenceStore:
+    store = EvidenceStore(tmp_path_factory.mktemp("recorded") / "store")
+    for bundle in BUNDLES:
+        import_bundle(store, bundle)
+    return store
+
+
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda bundle: bundle.stem)
 def test_a_recorded_campaign_verifies(bundle):
     report = verify(bundle)
@@ -48,18 +56,15 @@ def test_the_h200_captures_are_what_they_say(space: Workspace):
     assert found["projection_join", "tinygrad", "default"].outcome.reason.endswith("product rounded: p, q")
 
 
-def test_the_newer_campaign_stands_where_both_measured(space: Workspace):
+def test_the_newer_campaign_stands_where_both_measured(recorded: EvidenceStore):
     """Though the older one timed Inductor's weight_view twice, and so wrote more often under its key."""
-    import_recorded(space)
-    days = {(r.key.workload, r.provenance.created[:10]) for _, r in space.store.records(BenchmarkRecord)}
+    days = {(r.key.workload, r.provenance.created[:10]) for _, r in recorded.records(BenchmarkRecord)}
     assert sorted(workload for workload, day in days if day == "2026-11-29") == ["projection_join", "relu", "residual"]
     assert len(days) == len({workload for workload, _ in days}) == 10
-    assert publish.charts(space)
 
 
-def test_what_the_h200_ran_is_counted_as_the_driver_loaded_it(space: Workspace):
-    import_recorded(space)
-    profiles = {(p.key.workload, p.key.compiler, p.key.variant): p for _, p in space.store.records(ProfileRecord)}
+def test_what_the_h200_ran_is_counted_as_the_driver_loaded_it(recorded: EvidenceStore):
+    profiles = {(p.key.workload, p.key.compiler, p.key.variant): p for _, p in recorded.records(ProfileRecord)}
     tinygrad, library = profiles["weight_view", "tinygrad", "default"], profiles["weight_view", "eager", "default"]
     (kernel,) = tinygrad.kernels
     assert (kernel.name, kernel.registers, tinygrad.loaded) == ("r_16_8_32_4_2_2_4_4_48_2", 92, (kernel.name,))
@@ -67,10 +72,9 @@ def test_what_the_h200_ran_is_counted_as_the_driver_loaded_it(space: Workspace):
     assert any(opcode.startswith("HGMMA.64x") for opcode in library.opcodes[product])
 
 
-def test_a_search_that_chose_a_wrong_kernel_is_recorded_as_one(space: Workspace):
+def test_a_search_that_chose_a_wrong_kernel_is_recorded_as_one(recorded: EvidenceStore):
     """tinygrad 0.14.0: beside a tensor core's warp axis, three local axes put other lanes into a hardware warp."""
-    import_recorded(space)
-    (effort,) = (record for _, record in space.store.records(EffortRecord) if record.key.compiler == "tinygrad")
+    (effort,) = (record for _, record in recorded.records(EffortRecord) if record.key.compiler == "tinygrad")
     (wrong,) = (trial for trial in effort.trials if trial.outcome.status == "rejected")
     (chosen,) = (candidate for candidate in wrong.search.candidates if candidate.chosen)
     assert (wrong.block, wrong.variant, wrong.series) == (2, "tuned", None)
@@ -79,6 +83,7 @@ def test_a_search_that_chose_a_wrong_kernel_is_recorded_as_one(space: Workspace)
 
 def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
     import_recorded(space)
+    assert publish.charts(space)
     publish.pages(space)
     publish.site(space)
     assert (space.settings.site / "cells" / "projection_join" / "tinygrad.html").is_file()
