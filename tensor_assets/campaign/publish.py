@@ -20,7 +20,7 @@ from tensor_assets.report.matrix import shown_clock
 from tensor_assets.report.pages import write_pages
 from tensor_assets.report.reading import Configuration, Snapshot, read_snapshot
 from tensor_assets.report.site import build_site
-from tensor_assets.report.tables import of_main_shapes, of_one_allocation, tables_of, write_tables
+from tensor_assets.report.tables import tables_of, timed_together, write_tables
 
 
 def results(space: Workspace) -> dict[str, int]:
@@ -40,8 +40,7 @@ def charts(space: Workspace) -> list[Path]:
     written = []
     for workload in snapshot.workloads():
         for target in snapshot.targets():
-            own = of_main_shapes(timings[timings.workload == workload], snapshot, target)
-            shown, left_out = of_one_allocation(own)
+            shown, left_out = timed_together(timings, snapshot, workload, target)
             chart = drawn.latency(shown, workload, target, shown_clock(snapshot, target), faces, left_out)
             written += _written(chart, folder) if chart else []
     return written

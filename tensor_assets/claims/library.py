@@ -14,8 +14,6 @@ from tensor_assets.errors import EvidenceDamaged, EvidenceMissing, EvidencePriva
 from tensor_assets.records import EffortRecord, Evidence, Key, StageFile
 from tensor_assets.report.reading import Configuration, PublicStore, configurations_of, every_configuration
 
-_PART_OF = {"levels": "effort"}
-
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
     """A configuration that a claim may be asked of, and where its evidence lies."""
@@ -68,15 +66,11 @@ class Library:
     def record(self, subject: Subject, query: Query) -> str:
         """Id of the record that an answer to ``query`` comes from; the capture's where it asks of several."""
         configuration = self.configuration(subject)
-        efforts = (record_id for record_id, _ in _same_cell(configuration, self._efforts))
-        parts = {
-            "effort": next(efforts, ""),
-            "timings": configuration.benchmark_id,
-            "timeline": configuration.profile_id,
-        }
-        asked = {parts.get(_PART_OF.get(field, field), subject.records[0]) for field in query.roots}
-        (only,) = asked if len(asked) == 1 else ("",)
-        return only or subject.records[0]
+        effort = next((record_id for record_id, _ in _same_cell(configuration, self._efforts)), "")
+        parts = {"timings": configuration.benchmark_id, "timeline": configuration.profile_id}
+        parts |= {"effort": effort, "levels": effort}
+        asked = {parts.get(field) or subject.records[0] for field in query.roots}
+        return asked.pop() if len(asked) == 1 else subject.records[0]
 
     def texts(self, subject: Subject, query: Query) -> list[StageFile]:
         """The native texts that an answer to ``query`` was read off."""

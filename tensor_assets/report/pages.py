@@ -39,7 +39,7 @@ from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, r
 from tensor_assets.report.rendering import Renderer
 from tensor_assets.report.scripts import Scripts
 from tensor_assets.report.stages import op_hues, program_pane, stage_id
-from tensor_assets.report.tables import Tables, of_main_shapes, of_one_allocation, tables_of, write_tables
+from tensor_assets.report.tables import Tables, of_main_shapes, tables_of, timed_together, write_tables
 from tensor_assets.report.written import WrittenPages
 from tensor_assets.settings import ROOT
 
@@ -173,9 +173,7 @@ class PageWriter:
     def latency(self, workload: str, target: str, page: str) -> Markup | None:
         """The same chart on the page of the workload and of its cells, made once."""
         if (workload, target) not in self.latencies:
-            timings = self.tables["timings"]
-            own = of_main_shapes(timings[timings.workload == workload], self.snapshot, target)
-            shown, left_out = of_one_allocation(own)
+            shown, left_out = timed_together(self.tables["timings"], self.snapshot, workload, target)
             clock = shown_clock(self.snapshot, target)
             self.latencies[workload, target] = charts.latency(shown, workload, target, clock, self.faces, left_out)
         chart = self.latencies[workload, target]

@@ -75,22 +75,7 @@ def _laid_end_to_end(profile: ProfileRecord, gaps: bool) -> list[dict[str, Any]]
 
 def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     """Each activity's achieved rate beside what its memory level or the arithmetic allows. None without counters."""
-    data: list[dict[str, Any]] = [
-        {
-            "label": f"{kernel.position + 1} · {roof.level}",
-            "number": kernel.position + 1,
-            "level": roof.level,
-            "name": kernel.name,
-            "intensity": roof.intensity,
-            "achieved": roof.share * roof.attainable / 1e12,
-            "attainable": roof.attainable / 1e12,
-            "share": percent(roof.share),
-            "bound": bounding(roof, device),
-        }
-        for kernel in profile.kernels
-        for roof in kernel.roofs
-        if roof.intensity > 0
-    ]
+    data = _roofline_rows(profile, device)
     if not data:
         return None
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(
@@ -120,6 +105,25 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     )
     name = f"roofline-{subject}-{device}"
     return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
+
+
+def _roofline_rows(profile: ProfileRecord, device: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": f"{kernel.position + 1} · {roof.level}",
+            "number": kernel.position + 1,
+            "level": roof.level,
+            "name": kernel.name,
+            "intensity": roof.intensity,
+            "achieved": roof.share * roof.attainable / 1e12,
+            "attainable": roof.attainable / 1e12,
+            "share": percent(roof.share),
+            "bound": bounding(roof, device),
+        }
+        for kernel in profile.kernels
+        for roof in kernel.roofs
+        if roof.intensity > 0
+    ]
 
 
 def bounding(roof: Roof, device: str) -> str:

@@ -77,6 +77,11 @@ def of_one_allocation(rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return timed[own], len(timed[~own].drop_duplicates(IDENTITY))
 
 
+def timed_together(timings: pd.DataFrame, snapshot: Snapshot, workload: str, target: str) -> tuple[pd.DataFrame, int]:
+    """What one chart of a workload may compare: its main shape on one allocation; and how many that leaves out."""
+    return of_one_allocation(of_main_shapes(timings[timings.workload == workload], snapshot, target))
+
+
 def intermediate_bytes(plan: Plan) -> int:
     """Memory that holds values between launches: neither inputs, outputs nor library workspace."""
     return sum(buffer.bytes for buffer in plan.buffers if buffer.role == "intermediate")
