@@ -80,14 +80,14 @@ def test_what_cannot_be_imported_is_said(nursery):
 
 
 @pytest.mark.parametrize(
-    ("nursery_does", "said"),
+    ("nursery_does", "patience", "said"),
     [
-        ("import time; time.sleep(600)", "it did not answer within 1 s, or was killed"),
-        ("import sys; sys.exit(3)", "it ended with status 3"),
-        ("print('{', end='', flush=True); input(); input()", "it did not answer within 1 s, or was killed"),
+        ("import time; time.sleep(600)", 1.0, "it did not answer within 1 s, or was killed"),
+        ("import sys; sys.exit(3)", 60.0, "it ended with status 3"),  # patience for a loaded host to start it at all
+        ("print('{', end='', flush=True); input(); input()", 1.0, "it did not answer within 1 s, or was killed"),
     ],
 )
-def test_a_run_is_started_without_a_nursery_that_hangs_or_ends(monkeypatch, nursery_does, said):
+def test_a_run_is_started_without_a_nursery_that_hangs_or_ends(monkeypatch, nursery_does, patience, said):
     nurseries = []
 
     def broken() -> subprocess.Popen[bytes]:
@@ -96,7 +96,7 @@ def test_a_run_is_started_without_a_nursery_that_hangs_or_ends(monkeypatch, nurs
         return nurseries[-1]
 
     monkeypatch.setattr(host_launcher, "_nursery", broken)
-    monkeypatch.setattr(host_launcher, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(host_launcher, "ANSWER_SECONDS", patience)
     launcher = HostRunLauncher()
     with dg.instance_for_test() as instance:
         asked = request(instance)
