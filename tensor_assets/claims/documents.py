@@ -185,6 +185,7 @@ def _search(search: Search) -> SearchView:
     return SearchView(
         scope=search.scope,
         tried=search.tried,
+        untimed=search.untimed,
         seconds=search.seconds,
         censored=search.censored,
         candidates=candidates,
@@ -270,6 +271,7 @@ def _trial(trial: Trial, of_default: float | None) -> TrialView:
         outcome=trial.outcome.status,
         reason=trial.outcome.reason,
         tried=trial.search.tried if trial.search else None,
+        untimed=trial.search.untimed if trial.search else None,
         compile_seconds=trial.compile_seconds,
         median_us=trial.series.median_ns / 1e3 if trial.series else None,
         of_default=of_default,

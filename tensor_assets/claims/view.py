@@ -129,7 +129,8 @@ class SearchView(View, frozen=True, kw_only=True):
     """Search effort of one compilation."""
 
     scope: str  # what the numbers count
-    tried: int
+    tried: int  # timed or refused, in that scope
+    untimed: int | None  # generated, and neither timed nor refused when it stopped; null where it did not tell
     seconds: float
     censored: str  # why it stopped early
     candidates: tuple[CandidateView, ...]
@@ -181,7 +182,8 @@ class TrialView(View, frozen=True, kw_only=True):
     block: int
     outcome: str
     reason: str
-    tried: int | None
+    tried: int | None  # timed or refused; null where its search was not told of
+    untimed: int | None  # generated, and neither timed nor refused when it stopped; null where it did not tell
     compile_seconds: float | None
     median_us: float | None
     of_default: float | None  # its median over that of the default in the same block

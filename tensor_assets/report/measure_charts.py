@@ -1,20 +1,17 @@
-"""Charts of the measurements page: clocks side by side, cold beside warm, search effort against what it found."""
+"""Charts of the measurements page: clocks side by side, what a search chose beside what it did not."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from functools import partial
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from tensor_assets.records import EffortRecord
 from tensor_assets.report.charts import (
     BAND,
     BAND_SIGMAS,
-    INK,
     QUIET,
     ROWS,
     Chart,
@@ -26,11 +23,8 @@ from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.log_axes import logarithmic
 from tensor_assets.report.quantities import duration
 from tensor_assets.report.reading import CLOCK_ORDER, Configuration
-from tensor_assets.sessions.effort import paired_ratios
-from tensor_assets.sessions.statistics import EQUIVALENCE_MARGIN
 
 SHOWN_CLOCKS = tuple(reversed(CLOCK_ORDER))  # a caller's view first, the device's last
-_KEPT_APART = {"censored": "stopped at the deadline", "rejected": "of wrong values", "crashed": "crashed"}  # by outcome
 _CHOSEN_WON = "what was chosen measured quickest"
 _CHOSEN_LOST = "something measured quicker than what was chosen"
 MEANINGS = {"host": "host: a call and a wait", "graph": "graph replay", "device": "device: the activities"}
@@ -61,86 +55,6 @@ def clocks(
     spec = finished(panels, data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
     return Chart(name=f"clocks-{target}", spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
-
-
-def cold_and_warm(timings: pd.DataFrame, target: str, device: str, faces: dict[str, Face]) -> Chart | None:
-    """What a flushed cache costs: both states of one configuration on one line. None where nothing ran cold."""
-    rows = timings[(timings.target == target) & timings.median_ns.notna() & (timings.data == "random")]
-    cold = rows[rows.cache == "cold"]
-    if cold.empty:
-        return None
-    clock = cold.clock.value_counts().index[0]
-    keys = ["workload", "compiler", "variant", "shape", "allocation"]
-    both = cold[cold.clock == clock].merge(
-        rows[(rows.cache == "warm") & (rows.clock == clock)], on=keys, suffixes=("_cold", "_warm")
-    )
-    if both.empty:
-        return None
-    data = [_cold_row(row, faces) for row in both.sort_values("median_ns_warm").itertuples(index=False)]
-    base = alt.Chart(alt.NamedData(name=ROWS)).encode(
-        y=alt.Y("label:N", sort=[row["label"] for row in data], title=None, axis=alt.Axis(ticks=False, domain=False)),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "warm_text", "cold_text", "factor")],
-    )
-    ends = [row[state] for row in data for state in ("warm", "cold")]
-    x = logarithmic("warm:Q", f"µs, {clock} clock, logarithmic axis", min(ends) / 1.15, max(ends) * 1.3)
-    layers = alt.layer(
-        base.mark_rule(color=QUIET).encode(x=x, x2="cold:Q"),
-        base.mark_point(filled=True, size=60, opacity=1, color=INK).encode(x=x),
-        base.mark_point(filled=False, size=60, opacity=1, color=INK).encode(x=alt.X("cold:Q")),
-        base.mark_text(align="left", dx=9, fontSize=11, color=INK).encode(x=alt.X("cold:Q"), text="factor:N"),
-    )
-    worst = max(data, key=lambda row: row["ratio"])
-    title = f"A flushed cache costs up to {worst['factor']} ({worst['label']})"
-    subtitle = [
-        f"{device}, {clock} clock; filled: warm, hollow: L2 flushed before every invocation; medians; "
-        "both of a line on one allocation"
-    ]
-    spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
-    words = "; ".join(f"{row['label']} {row['warm_text']} warm, {row['cold_text']} cold" for row in data)
-    return Chart(name=f"cold-{target}", spec=spec, title=title, subtitle=subtitle[0], alternative=words)
-
-
-def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | None:
-    """What each search cost, in the compiler's own scope, against the time of what it chose; one compiler alone."""
-    data: list[dict[str, Any]] = [
-        {
-            "variant": trial.variant,
-            "seconds": trial.compile_seconds,
-            "median": trial.series.median_ns / 1e3,
-            "tried": trial.search.tried if trial.search else 0,
-            "block": trial.block + 1,
-            "time": str(duration(trial.series.median_ns)),
-        }
-        for trial in record.trials
-        if trial.compile_seconds is not None and trial.series is not None
-    ]
-    if not data:
-        return None
-    statuses = Counter[str](trial.outcome.status for trial in record.trials)
-    apart = [f"{statuses[status]} {words}" for status, words in _KEPT_APART.items() if statuses[status]]
-    order = [name for name in ("default", "tuned", "expanded") if name in {row["variant"] for row in data}]
-    order += sorted({row["variant"] for row in data} - set(order))
-    low, high = (max(1e-3, of(row["seconds"] for row in data)) for of in (min, max))
-    points = (
-        alt.Chart(alt.NamedData(name=ROWS))
-        .mark_point(size=80, opacity=1, color=face.colour, filled=True)
-        .encode(
-            x=logarithmic("seconds:Q", "seconds to compile, search included; logarithmic", low / 1.3, high * 1.3),
-            y=alt.Y("median:Q", title="µs, host clock", scale=alt.Scale(zero=True)),
-            shape=alt.Shape("variant:N", sort=order, legend=alt.Legend(title=None, orient="top")),
-            tooltip=[alt.Tooltip(f"{name}:N") for name in ("variant", "tried", "time", "block")],
-        )
-    )
-    title = _effort_title(record, subject)
-    limits = [*_deadline(record), *([f"kept apart: {', '.join(apart)}"] if apart else [])]
-    subtitle = [
-        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks",
-        *(["; ".join(limits)] if limits else []),
-    ]
-    spec = finished(points.properties(width=420, height=220), data, title, subtitle)
-    words = "; ".join(f"{row['variant']} {row['seconds']:.1f} s → {row['time']}" for row in data)
-    name = f"effort-{subject}-{record.key.target}"
-    return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
 
 
 def candidates(configurations: list[tuple[str, Face, Configuration]]) -> Chart | None:
@@ -256,36 +170,3 @@ def _clock_title(rows: pd.DataFrame, present: list[str]) -> str:
     shares = wide[last] / wide[first]
     low, high = f"{100 * shares.min():.0f}", f"{100 * shares.max():.0f}"
     return f"Of the {first} clock's time the {last} accounts for {low} to {high} %"
-
-
-def _cold_row(row: Any, faces: dict[str, Face]) -> dict[str, Any]:
-    ratio = row.median_ns_cold / row.median_ns_warm
-    variant = "" if row.variant == "default" else f" {row.variant}"
-    return {
-        "label": f"{row.workload} × {face_of(row.compiler, faces).title}{variant}",
-        "warm": row.median_ns_warm / 1e3,
-        "cold": row.median_ns_cold / 1e3,
-        "warm_text": str(duration(row.median_ns_warm)),
-        "cold_text": str(duration(row.median_ns_cold)),
-        "ratio": ratio,
-        "allocation": row.allocation,
-        "factor": f"{ratio:.2f}×",
-    }
-
-
-def _deadline(record: EffortRecord) -> list[str]:
-    seconds = record.method.get("deadline_seconds")
-    return [f"each search given {seconds:.0f} s"] if isinstance(seconds, int | float) else []
-
-
-def _effort_title(record: EffortRecord, subject: str) -> str:
-    """What a search is worth, from blocks alone: its time is compared with the default's of the same block."""
-    ratios = {variant: [r for r in of if r is not None] for variant, of in paired_ratios(record).items()}
-    quicker = {variant: of for variant, of in ratios.items() if of and max(of) < 1 / (1 + EQUIVALENCE_MARGIN)}
-    if not quicker:
-        return f"{subject}: no search made a call quicker in every block"
-    best = min(quicker, key=lambda variant: max(quicker[variant]))
-    gains = dict.fromkeys(f"{1 / ratio:.1f}" for ratio in (max(quicker[best]), min(quicker[best])))
-    count = len(quicker[best])
-    where = f"each of {count} blocks" if count > 1 else "its block"
-    return f"{subject}: called, {best} is {'–'.join(gains)}× quicker in {where}"

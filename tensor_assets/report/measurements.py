@@ -11,6 +11,8 @@ from tensor_worker.messages import Cache
 from tensor_assets.records import BenchmarkRecord, Comparison, EffortRecord, Series, SessionRecord
 from tensor_assets.report import charts, measure_charts
 from tensor_assets.report.charts import Chart
+from tensor_assets.report.cold_chart import COLD_CLOCKS, cold_and_warm
+from tensor_assets.report.effort_chart import search_effort
 from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.matrix import configuration_page, shown_clock, target_title
 from tensor_assets.report.reading import Configuration
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from tensor_assets.report.pages import PageWriter
 
 MOST_SEARCHES = 24  # lanes of one chart; the cells have the rest
-COLD_CLOCKS = ("graph", "host", "device")  # the closest to the activities that can flush a cache comes first
 
 
 def judged_together(timed: list[Configuration]) -> dict[str, Comparison]:
@@ -87,7 +88,7 @@ class Measurements:
             face = self._writer.face_of(record.key.compiler)
             subject = f"{record.key.workload} × {face.title}"
             self._writer.files.add_record(record_id, record, "search effort record")
-            drawn = self._drawn(measure_charts.search_effort(record, subject, face))
+            drawn = self._drawn(search_effort(record, subject, face))
             ratios = paired_ratios(record)
             scopes = dict.fromkeys(trial.search.scope for trial in record.trials if trial.search)
             found.append(
@@ -132,7 +133,7 @@ class Measurements:
             charts.latency_overview(together, target, clock, device, faces, order, apart) if clock else None,
             charts.activities(kernels, target, device, faces, order),
             measure_charts.clocks(beside, target, device, faces, order, elsewhere),
-            measure_charts.cold_and_warm(timings, target, device, faces),
+            cold_and_warm(timings, self._writer.tables["processes"], target, device, faces),
         ]
         rows = self._rows(target)
         return {

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tensor_worker.artifacts import Capture, Launch, Node, Plan, SemanticGraph, Stage
+from tensor_worker.artifacts import Capture, Launch, Node, Plan, Search, SemanticGraph, Stage
 
 from tensor_assets.claims.claim import Claim
 from tensor_assets.claims.judging import Judgement, judge
@@ -57,6 +57,7 @@ def put(
     environment: str = "",
     created: str = "2026-11-01T00:00:00.000+00:00",
     sass: str = SASS,
+    search: Search | None = None,
 ) -> str:
     """One capture of one kernel; returns its id."""
     text = store.put_bytes(sass.encode(), "text/plain", "kernel.sass")
@@ -79,7 +80,7 @@ def put(
         ),
         outcome=Outcome(status=status, reason="" if status == "ok" else "SIGSEGV in tensorize"),
         provenance=Provenance(created=created),
-        capture=Capture(stages=(stage,), graph=graph) if seen else None,
+        capture=Capture(stages=(stage,), graph=graph, search=search) if seen else None,
         stages=(StageFile(stage="machine", text=text),) if seen else (),
         plan=Plan(launches=(launch,)) if seen else None,
         version=version,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensor_worker.artifacts import Search
 
 from tensor_assets.claims.operators import unsaid
 from tensor_assets.records import Outcome, Trial
@@ -267,3 +268,34 @@ def test_every_level_of_a_search_is_seen_from_the_cell_that_it_was_run_for(tmp_p
         assert [observation.record for observation in found.seen] == [effort], "the proof is the record that answered"
     of_both = judged(store, claim(query="[length(effort), length(kernels)]", expected=[2, 1]))
     assert [observation.record for observation in of_both.seen] == [capture]
+
+
+def test_a_stopped_search_tells_a_claim_what_it_had_not_timed(tmp_path: Path) -> None:
+    """Known though nothing was timed; and of a search that did not tell, null, which is not 0."""
+    store = empty(tmp_path)
+    put(store)
+    stopped = Outcome(status="censored", reason="no answer to compile within 60 s")
+    searches = (
+        Search(scope="choices", tried=0, untimed=1401, seconds=60.0, censored="deadline"),
+        Search(scope="choices", tried=9, seconds=60.0, censored="deadline"),
+        None,
+    )
+    trials = tuple(
+        Trial(block=block, position=0, variant="expanded", outcome=stopped, search=search)
+        for block, search in enumerate(searches)
+    )
+    put_trials(store, trials)
+    for query, expected, verdict in (
+        ("levels.expanded[0].[outcome, tried, untimed]", ["censored", 0, 1401], "holds"),
+        ("levels.expanded[0].untimed", 0, "differs"),
+        ("levels.expanded[1].tried", 9, "holds"),
+        ("levels.expanded[1].untimed", 0, "not measured"),
+        ("levels.expanded[2].tried", 0, "not measured"),
+    ):
+        assert judged(store, claim(query=query, expected=expected)).verdict == verdict, query
+
+
+def test_a_captured_search_tells_a_claim_what_it_had_not_timed(tmp_path: Path) -> None:
+    store = empty(tmp_path)
+    put(store, search=Search(scope="choices", tried=2, untimed=7, seconds=1.0))
+    assert judged(store, claim(query="[search.tried, search.untimed]", expected=[2, 7])).verdict == "holds"

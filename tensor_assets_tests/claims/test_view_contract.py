@@ -21,13 +21,13 @@ PROMISED = {
     "BufferView": "name role bytes",
     "RoundingView": "boundary kernel evidence certain",
     "DecisionView": "subject result before after mechanism preconditions fixes leaves_open confirmed_by",
-    "SearchView": "scope tried seconds censored candidates",
+    "SearchView": "scope tried untimed seconds censored candidates",
     "CandidateView": "name chosen parameters predicted_us measured_us refused",
     "AlternativeView": "candidate outcome distinct fixtures",
     "AdmissionView": "admitted boundary reason exact interval tolerance",
     "JudgedView": "passed mismatches differences worst",
     "TimingView": "medians_us median_us low_us high_us noise verdict",
-    "TrialView": "block outcome reason tried compile_seconds median_us",
+    "TrialView": "block outcome reason tried untimed compile_seconds median_us",
 }
 
 

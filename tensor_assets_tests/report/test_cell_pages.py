@@ -131,5 +131,11 @@ def test_a_search_that_timed_says_how_many_and_whose_times(cells):
     assert "The compiler's own times" in said
     assert "measured" in said
     assert "predicted" not in said
-    stopped = searched(cells.traced("max"), Search(scope="plans", tried=0, seconds=600.0, censored="deadline"))
+    plans = Search(scope="plans", tried=0, seconds=600.0, censored="deadline")
+    stopped = searched(cells.traced("max"), plans)
     assert "0 tried in 600.0 s (plans); stopped early: deadline." in words(cells.section(stopped, "search-effort"))
+    for untimed, told in ((1401, "1,401 more generated and not timed"), (0, "0 more generated and not timed")):
+        waiting = searched(cells.traced("max"), msgspec.structs.replace(plans, untimed=untimed))
+        assert f"0 tried, {told}, in 600.0 s (plans); stopped early" in words(cells.section(waiting, "search-effort"))
+    ended = searched(cells.traced("max"), Search(scope="choices", tried=22, seconds=31.0, untimed=0))
+    assert "22 tried in 31.0 s (choices)." in words(cells.section(ended, "search-effort"))

@@ -8,8 +8,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tensor_assets.report.cold_chart import cold_and_warm
 from tensor_assets.report.log_axes import FEWEST, MOST, log_ticks, logarithmic
-from tensor_assets.report.measure_charts import cold_and_warm
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.tables import tables_of
 from tensor_assets_tests.report import campaign
@@ -39,8 +39,8 @@ def test_a_range_too_narrow_for_round_numbers_keeps_the_drawers_own():
 
 
 def test_cold_and_warm_leave_room_at_both_ends(built):
-    timings = tables_of(read_snapshot(built.store))["timings"]
-    chart = cold_and_warm(timings, campaign.H200, campaign.H200, FACES)
+    tables = tables_of(read_snapshot(built.store))
+    chart = cold_and_warm(tables["timings"], tables["processes"], campaign.H200, campaign.H200, FACES)
     low, high = chart.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
     rows = chart.spec["datasets"]["rows"]
     assert low < 0.9 * min(row["warm"] for row in rows)
