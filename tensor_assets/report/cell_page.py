@@ -13,6 +13,7 @@ from tensor_assets.records import Admission, Record, Timing, Verdict
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import configuration_page, target_title, workload_page
+from tensor_assets.report.memory import memory_uses
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target, matrix_instruction
@@ -53,6 +54,7 @@ def cell_context(
         "workload_page": workload_page(key.workload),
         "siblings": _siblings(snapshot, configuration, faces),
         "variants": _variants(snapshot, configuration),
+        "memory": memory_uses(capture.plan, program) if capture.plan else [],
         "intermediate": intermediate_bytes(capture.plan) if capture.plan else 0,
         "fusion": fusion_map(capture.plan, list(op_hues(program))) if capture.plan else [],
         "verdicts": _verdict_groups(capture.admission),

@@ -215,7 +215,8 @@ DESCRIPTIONS = {
     "processes": "the timing processes behind every median",
     "verdicts": "every judgement of every output on every fixture",
     "stages": "captured native representations with the hash of their text",
-    "buffers": "memory of one invocation, by the launches that write and last read it (0-based)",
+    "buffers": "memory of one invocation, by the launches that write and last read it (0-based), as its compiler tells "
+    "it: of a whole routine, where a routine is several launches",
     "roundings": "where each boundary is rounded, and the words of the code that show it",
     "candidates": "implementations that a search considered, by the compiler's own timer",
     "profiles": "traced device activities with their median times, occupancy and counted operations",

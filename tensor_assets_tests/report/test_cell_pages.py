@@ -139,3 +139,11 @@ def test_a_search_that_timed_says_how_many_and_whose_times(cells):
         assert f"0 tried, {told}, in 600.0 s (plans); stopped early" in words(cells.section(waiting, "search-effort"))
     ended = searched(cells.traced("max"), Search(scope="choices", tried=22, seconds=31.0, untimed=0))
     assert "22 tried in 31.0 s (choices)." in words(cells.section(ended, "search-effort"))
+
+
+def test_memory_is_shown_by_activity_and_says_so_where_a_routine_told_it(cells):
+    """Recorded: y from the first activity on. The third one computes it."""
+    said = words(cells.section(cells.traced("max"), "what-ran"))
+    assert "youtput2,097,1523–" in said
+    told = "tells of y by a whole routine, which is several activities; the table shows the activities that compute"
+    assert f"{told} with it." in said
