@@ -136,7 +136,9 @@
 
   // A chart is a picture until it comes near; then it answers the pointer.
   const specs = {};
-  window.tensorAssetsChart = (name, spec) => { specs[name] = spec; };
+  window.tensorAssetsChart = (name, wide, layout) => {
+    specs[name] = { wide, narrow: { datasets: wide.datasets, config: wide.config, ...layout } };
+  };
   function charts() {
     const figures = all("figure[data-chart]");
     if (!figures.length) return;
@@ -144,12 +146,14 @@
     const inks = { "#1a1b1e": "--ink", "#666a72": "--ink-3", "#e2e2dd": "--rule", "#d9d9d1": "--band", "#fdfdfb": "--paper",
       "#3d3a9c": "--kind-kernel", "#8785d1": "--kind-library", "#bdbcea": "--kind-memset", "#dddcf5": "--kind-memcpy" };
     const tinted = (spec) => JSON.parse(JSON.stringify(spec), (_, value) => inks[value] ? colour(inks[value]) : value);
+    const narrow = matchMedia("(max-width: 44em)"); // where the style sheet shows the narrow drawing
     async function draw(figure) {
       const { chart, base } = figure.dataset;
       await Promise.all([load(base + "/assets/vega.js"), load(base + "/charts/" + chart + ".js")]);
-      const place = figure.querySelector(".draw");
+      const size = narrow.matches ? "narrow" : "wide";
+      const place = figure.querySelector(".draw--" + size);
       const live = document.createElement("div");
-      await window.vegaEmbed(live, tinted(specs[chart]), { renderer: "svg", actions: false, ast: false, tooltip: { theme: "custom" } });
+      await window.vegaEmbed(live, tinted(specs[chart][size]), { renderer: "svg", actions: false, ast: false, tooltip: { theme: "custom" } });
       place.replaceChildren(live);
       figure.dataset.live = "";
     }
@@ -162,6 +166,7 @@
       }
     });
     figures.forEach((figure) => seen.observe(figure));
+    narrow.addEventListener("change", () => all("figure[data-live]").forEach(draw));
     new MutationObserver(() => all("figure[data-live]").forEach(draw))
       .observe(document.body, { attributes: true, attributeFilter: ["data-md-color-scheme"] });
   }

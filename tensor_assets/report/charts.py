@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ BAND_SIGMAS = 2.0
 ROWS = "rows"
 CONFIG = {
     "font": FONT,
+    "aria": False,  # the page says in words what a drawing shows; a label on every mark would double its size
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK, "titleColor": QUIET, "gridColor": RULE, "domainColor": RULE, "tickColor": RULE,
@@ -183,7 +184,11 @@ def without(left_out: int) -> str:
 
 def svg(chart: Chart) -> str:
     """The chart as a picture that needs nothing else."""
-    return str(vl_convert.vegalite_to_svg(json.dumps(chart.spec)))
+    return picture(chart.spec)
+
+
+def picture(spec: Mapping[str, Any]) -> str:
+    return str(vl_convert.vegalite_to_svg(json.dumps(spec)))
 
 
 _LATENCY_TIPS = {"label": "configuration", "text": "median", "range": "process medians", "noise": "A/A noise", "n": "n"}

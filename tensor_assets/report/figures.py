@@ -1,17 +1,23 @@
-"""Charts as parts of a page: a picture that is there at once, and a specification that makes it answer the pointer."""
+"""Charts as parts of a page: a picture that is there at once, and a specification that makes it answer the pointer.
+
+Each comes twice, for a wide and for a narrow screen; the style sheet shows one of them.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import vl_convert
 from markupsafe import Markup
 
 from tensor_assets.report import charts
 from tensor_assets.report.charts import Chart
+from tensor_assets.report.narrow import narrowed
 from tensor_assets.report.slugs import slug
 
 # Colours of a drawing become the page's own, so that one picture serves light and dark.
@@ -32,7 +38,7 @@ class Figures:
         self.folder = folder / "charts"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.cache = cache
-        self.drawn: dict[str, Markup] = {}
+        self.drawn: dict[str, tuple[Markup, Markup]] = {}  # wide, narrow
         self._named: dict[str, str] = {}  # file name → hash of the specification it holds
         if cache:
             cache.mkdir(parents=True, exist_ok=True)
@@ -47,7 +53,8 @@ class Figures:
         return Markup(
             '<figure class="chart" data-search-exclude data-chart="{name}" data-base="{base}">'
             '<p class="heading" aria-hidden="true"><b>{title}</b><small>{subtitle}</small></p>'
-            '<div class="draw" role="img" aria-label="{label}">{drawing}</div>'
+            '<div class="draw draw--wide" role="img" aria-label="{label}">{wide}</div>'
+            '<div class="draw draw--narrow" role="img" aria-label="{label}">{narrow}</div>'
             '<figcaption><a href="{base}/charts/{name}.svg">SVG</a> · '
             '<a href="{base}/charts/{name}.json">Vega-Lite</a></figcaption></figure>'
         ).format(
@@ -56,27 +63,31 @@ class Figures:
             title=chart.title,
             subtitle=chart.subtitle,
             label=f"{chart.title}. {chart.alternative}",
-            drawing=self.drawn[name],
+            wide=self.drawn[name][0],
+            narrow=self.drawn[name][1],
         )
 
     def _own_name(self, name: str, key: str) -> str:
         """Two charts of one name, as of two shapes of a cell, are two files: the second carries its hash."""
         return name if self._named.setdefault(name, key) == key else f"{name}-{key[:12]}"
 
-    def _files(self, name: str, chart: Chart, spec: str, key: str) -> Markup:
-        drawing = self._drawing(chart, key)
-        call = f"tensorAssetsChart({json.dumps(name)}, {spec});\n".replace("</", "<\\/")
+    def _files(self, name: str, chart: Chart, spec: str, key: str) -> tuple[Markup, Markup]:
+        narrow = narrowed(chart.spec)
+        small = json.dumps(narrow)
+        drawing = self._drawing(chart.spec, key)
+        layout = json.dumps({part: value for part, value in narrow.items() if part not in ("datasets", "config")})
+        call = f"tensorAssetsChart({json.dumps(name)}, {spec}, {layout});\n".replace("</", "<\\/")
         for suffix, text in ((".json", spec), (".js", call), (".svg", drawing)):
             (self.folder / f"{name}{suffix}").write_text(text, encoding="utf-8")
-        return _inline(drawing)
+        return _inline(drawing), _inline(self._drawing(narrow, hashlib.sha256(small.encode()).hexdigest()))
 
-    def _drawing(self, chart: Chart, key: str) -> str:
+    def _drawing(self, spec: Mapping[str, Any], key: str) -> str:
         if self.cache is None:
-            return charts.svg(chart)
+            return charts.picture(spec)
         kept = self.cache / f"{key}-{version('vl-convert-python')}.svg"  # another version draws otherwise
         if not kept.exists():
-            staged = kept.with_suffix(f".{id(chart):x}")
-            staged.write_text(charts.svg(chart), encoding="utf-8")
+            staged = kept.with_suffix(f".{id(spec):x}")
+            staged.write_text(charts.picture(spec), encoding="utf-8")
             staged.replace(kept)
         return kept.read_text(encoding="utf-8")
 

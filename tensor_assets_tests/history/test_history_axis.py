@@ -13,9 +13,10 @@ import pytest
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.history.series import tracks
 from tensor_assets.records import BenchmarkRecord
-from tensor_assets.report.charts import svg
+from tensor_assets.report.charts import picture
 from tensor_assets.report.faces import face_of
 from tensor_assets.report.history_chart import history_chart
+from tensor_assets.report.narrow import narrowed
 from tensor_assets_tests.history.nights import FIRST, empty_store, logs, put_nights
 
 LABEL = re.compile(r"transform=\"translate\(([\d.]+),[\d.]+\)\"[^>]*>([\d:.\- ]+)</text>")
@@ -50,11 +51,13 @@ def drawn(tmp_path):
     ],
     ids=str,
 )  # fmt: skip
-def test_no_two_labels_are_alike_or_meet(drawn, span):
-    chart = drawn(span)
-    picture = svg(chart)
-    axis = re.search(r'aria-label="X-axis.*?</g></g></g>', picture, re.DOTALL)[0]
-    labels = [(float(x), text) for x, text in LABEL.findall(axis) if text.strip()]
+@pytest.mark.parametrize("width", [lambda spec: spec, narrowed], ids=["wide", "narrow"])
+def test_no_two_labels_are_alike_or_meet(drawn, span, width):
+    spec = width(drawn(span).spec)
+    drawing = picture(spec | {"config": spec["config"] | {"aria": True}})  # which names the axis
+    axis = re.search(r'aria-label="X-axis.*?</g></g></g>', drawing, re.DOTALL)[0]
+    shown = re.sub(r'<text[^>]*opacity="0".*?</text>', "", axis)  # the drawer hides what would meet another
+    labels = [(float(x), text) for x, text in LABEL.findall(shown) if text.strip()]
     assert 2 <= len(labels) <= 12
     assert len({text for _, text in labels}) == len(labels)
     wide = max(len(text) for _, text in labels) * 5.2  # of a digit at 11 px, the least of the fonts in use

@@ -184,10 +184,12 @@ def test_a_reader_sees_the_old_site_or_the_new_one(built, tmp_path):
 
 def test_charts_are_loaded_as_scripts_that_name_no_host(built):
     for path in (built.site / "charts").glob("*.js"):
-        spec = json.loads(re.fullmatch(r"tensorAssetsChart\(\"[\w-]+\", (.*)\);\n", path.read_text(), re.DOTALL)[1])
+        call = re.fullmatch(r"tensorAssetsChart\(\"[\w-]+\", (.*)\);\n", path.read_text(), re.DOTALL)[1]
+        spec, narrow = json.loads(f"[{call}]")
         assert spec["datasets"]["rows"]
         assert spec["title"]["text"]
         assert spec["title"]["subtitle"]
+        assert not {"title", "datasets", "config"} & narrow.keys(), "its data and style come with the wide one"
 
 
 def test_every_row_of_a_device_timeline_has_the_columns_of_its_head(built):
