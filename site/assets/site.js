@@ -154,6 +154,7 @@
       const place = figure.querySelector(".draw--" + size);
       const live = document.createElement("div");
       await window.vegaEmbed(live, tinted(specs[chart][size]), { renderer: "svg", actions: false, ast: false, tooltip: { theme: "custom" } });
+      all("[role^=graphics]", live).forEach((part) => ["role", "aria-roledescription"].forEach((name) => part.removeAttribute(name)));
       place.replaceChildren(live);
       figure.dataset.live = "";
     }

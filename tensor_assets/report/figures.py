@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -29,6 +30,9 @@ INKS = {
     charts.PAPER: "paper",
     **{colour: f"kind-{kind}" for kind, colour in charts.KIND_COLOURS.items()},
 }
+
+
+_ROLES = re.compile(r' (role="graphics-\w+"|aria-roledescription="[^"]*")')
 
 
 class Figures:
@@ -107,6 +111,8 @@ def vega_bundle(cache: Path | None) -> str:
 
 
 def _inline(drawing: str) -> Markup:
+    """In the page's own colours; one image with one description, not a tree of symbols that have none."""
+    drawing = _ROLES.sub("", drawing)
     for colour, name in INKS.items():
         drawing = drawing.replace(f'"{colour}"', f'"var(--{name})"')
     return Markup(drawing)

@@ -45,6 +45,8 @@ def _fit(narrow: Spec) -> None:
         for channel in _channels(narrow, "y"):
             channel["axis"] = (channel.get("axis") or {}) | _ABOVE
         narrow["height"] = {"step": _STEP_ABOVE}
+    if isinstance(height := narrow.get("height"), dict):  # the drawer warns of a step beside a width to fit
+        narrow["height"] = height["step"] * len(_labels(narrow, narrow))
     narrow["width"] = WIDTH
     narrow["autosize"] = {"type": "fit-x", "contains": "padding"}
     narrow["padding"] = {"left": 2, "top": 14 if above else 4, "bottom": 4, "right": _overhang(narrow)}
@@ -63,8 +65,12 @@ def _beside_labels(view: Spec, narrow: Spec) -> int:
 
 def _longest(view: Spec, narrow: Spec) -> int:
     """Letters of the longest label of the rows."""
+    return max(map(len, _labels(view, narrow)), default=0)
+
+
+def _labels(view: Spec, narrow: Spec) -> set[str]:
     fields = {y["field"] for y in _channels(view, "y") if y.get("type") == "nominal" and y.get("axis", {}) is not None}
-    return max((len(str(row[field])) for row in _rows(narrow) for field in fields if field in row), default=0)
+    return {str(row[field]) for row in _rows(narrow) for field in fields if field in row}
 
 
 def _overhang(narrow: Spec) -> int:
