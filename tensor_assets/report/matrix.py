@@ -106,7 +106,10 @@ def _devices(configuration: Configuration) -> tuple[str, str]:
 def shown_clock(snapshot: Snapshot, target: str) -> str:
     """The clock most configurations of the target were measured with; the closer one on a tie."""
     counts: Counter[str] = Counter(
-        t.clock for c in snapshot.configurations if c.key.target == target for t in c.timings
+        clock
+        for c in snapshot.configurations
+        if c.key.target == target
+        for clock in {t.clock for t in c.timings if t.median_ns is not None and (t.cache, t.data) == ("warm", "random")}
     )
     return max(CLOCK_ORDER, key=lambda clock: (counts[clock], -CLOCK_ORDER.index(clock))) if counts else ""
 

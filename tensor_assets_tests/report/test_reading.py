@@ -9,7 +9,7 @@ from tensor_worker.artifacts import Launch
 
 from tensor_assets.records import CaptureRecord, FixtureRecord, Outcome, ProfileRecord
 from tensor_assets.report.cell_page import configuration_page
-from tensor_assets.report.matrix import matrix_views
+from tensor_assets.report.matrix import matrix_views, shown_clock
 from tensor_assets.report.measurements import judged_together
 from tensor_assets.report.reading import read_snapshot
 from tensor_assets.report.tables import tables_of
@@ -185,3 +185,34 @@ def test_registers_of_code_that_was_assembled_apart_are_not_the_kernels(store):
     assert loaded(92, 92) is None
     assert loaded(12, 16) is None, "the least that a driver allocates"
     assert loaded(None, 92) is None
+
+
+def test_the_matrix_shows_the_clock_of_most_configurations_however_often_another_timed_each(store):
+    """Recorded on an H200: the host timed each one warm, on zeros and cold, the device each one warm."""
+    snapshot = read_snapshot(store)
+    often = [
+        c
+        if c.benchmark is None
+        else msgspec.structs.replace(
+            c,
+            benchmark=msgspec.structs.replace(
+                c.benchmark,
+                timings=(
+                    *c.timings,
+                    *(
+                        msgspec.structs.replace(timing, cache=cache, data=data)
+                        for timing in c.timings
+                        if timing.clock == "host"
+                        for cache, data in (("warm", "zeros"), ("cold", "random"), ("cold", "zeros"))
+                    ),
+                ),
+            ),
+        )
+        for c in snapshot.configurations
+    ]
+    told = msgspec.structs.replace(snapshot, configurations=tuple(often))
+    assert sum(t.clock == "host" for c in often for t in c.timings) > sum(
+        t.clock == "device" for c in often for t in c.timings
+    )
+    assert shown_clock(told, campaign.H200) == "device"
+    assert shown_clock(told, "cpu") == "host"
