@@ -154,7 +154,7 @@ class LocalFiles:
         if path in self._durable and path.is_dir():
             return path
         if not path.is_dir():
-            if path.exists():
+            if path.exists() and not path.is_dir():  # asked again: another writer may just have made it
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
             self._folder(path.parent)
             path.mkdir(exist_ok=True)

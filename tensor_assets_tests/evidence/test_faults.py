@@ -219,3 +219,18 @@ def test_a_store_below_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     store = EvidenceStore(tmp_path / "file" / "store")
     assert "not a directory" in refused(store.put_bytes, b"x", "text/plain", "x")
+
+
+def test_a_folder_that_another_writer_makes_meanwhile_is_no_fault(tmp_path: Path, monkeypatch) -> None:
+    looked, before = set(), Path.is_dir
+
+    def made_after_a_look(path: Path) -> bool:
+        found = before(path)
+        if path.is_relative_to(tmp_path) and path not in looked:
+            looked.add(path)
+            path.mkdir(parents=True, exist_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "is_dir", made_after_a_look)
+    EvidenceStore(str(tmp_path / "store")).put_bytes(b"x", media_type="text/plain", name="x")
+    assert tmp_path / "store" in looked
