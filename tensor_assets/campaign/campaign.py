@@ -7,9 +7,10 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +23,7 @@ from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.profile import profile_cell
 from tensor_assets.campaign.session import time_workload
 from tensor_assets.campaign.stored import Stored, file, provenance
+from tensor_assets.campaign.together import C, T, all_of
 from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.progress import announce
 from tensor_assets.records import BenchmarkRecord, CampaignRecord, CaptureRecord, Key, Outcome, Phase
@@ -53,6 +55,14 @@ def run_campaign(space: Workspace, request: Request) -> Stored[CampaignRecord]:
     return _Campaign(space, request).run()
 
 
+class _Cell(NamedTuple):
+    workload: str
+    compiler: str
+
+    def __str__(self) -> str:
+        return f"{self.workload} | {self.compiler}"
+
+
 class _Campaign:
     def __init__(self, space: Workspace, request: Request) -> None:
         self._space, self._request, self._options = space, request, request.options
@@ -69,10 +79,8 @@ class _Campaign:
                 searched(self._space, compiler, target)
         with self._phase("fixtures", idle=True):
             self._fixtures()
-        with self._phase("gate", idle=True):
-            self._capture([GATE] if GATE in self._request.workloads else [])
-        with self._phase("capture", idle=True):
-            self._capture([workload for workload in self._request.workloads if workload != GATE])
+        with self._phase("gate and capture", idle=True):
+            self._capture()
         for workload in self._request.workloads:
             self._time(workload)
         for workload in self._request.profiled:
@@ -95,9 +103,8 @@ class _Campaign:
 
     def _preflight(self) -> dict[str, str]:
         target = self._options.target
-        with ThreadPoolExecutor(at_once()) as pool:
-            ready = pool.map(lambda name: environment_record(self._space, name, target), self._request.compilers)
-            environments = {one.stored.record.key.compiler: one.stored.record for one in ready}
+        ready = self._all_of(self._request.compilers, lambda name: environment_record(self._space, name, target))
+        environments = {name: one.stored.record for name, one in ready.items()}
         return {
             "host": f"{platform.system()} {platform.release()}, {os.cpu_count()} processors",
             "python": platform.python_version(),
@@ -112,13 +119,17 @@ class _Campaign:
         for stored in fixture_records(self._space, self._request.workloads, self._options.shape):
             announce(f"{stored.record.key.workload}: fixtures at {stored.record.key.shape}")
 
-    def _capture(self, workloads: Sequence[str]) -> None:
-        cells = [(workload, compiler) for workload in workloads for compiler in self._request.compilers]
-        with ThreadPoolExecutor(at_once()) as pool:
-            for captures in pool.map(self._capture_one, cells):
-                self._captures += captures
+    def _capture(self) -> None:
+        """A compiler's other workloads begin once its own gate is through, and wait for nobody else's."""
+        workloads = sorted(self._request.workloads, key=lambda name: name != GATE)
+        cells = [_Cell(workload, compiler) for workload in workloads for compiler in self._request.compilers]
+        gates = {cell.compiler: cell for cell in cells if cell.workload == GATE}
+        captured = self._all_of(
+            cells, self._capture_one, lambda cell: None if cell.workload == GATE else gates.get(cell.compiler)
+        )
+        self._captures += chain.from_iterable(captured.values())
 
-    def _capture_one(self, cell: tuple[str, str]) -> list[Stored[CaptureRecord]]:
+    def _capture_one(self, cell: _Cell) -> list[Stored[CaptureRecord]]:
         workload, compiler = cell
         more = self._request.variants.get(workload, ())
         options = msgspec.structs.replace(self._options, variants=self._offered(compiler, more))
@@ -147,18 +158,23 @@ class _Campaign:
 
     def _profile(self, workload: str) -> None:
         """Profilers start and compile side by side; the lease lets one at a time look at the device."""
-        mine = [
-            stored
+        mine = {
+            f"{_title(stored.record.key)} ({stored.id[:12]})": stored
             for stored in self._benchmarks
             if stored.record.key.workload == workload and stored.record.outcome.status == "ok"
-        ]
-        with ThreadPoolExecutor(at_once()) as pool:
-            looks = [
-                pool.submit(profile_cell, self._space, workload, one.record.key.compiler, self._options, [one])
-                for one in mine
-            ]
-        for look in looks:
-            look.result()
+        }
+
+        def profiled(title: str) -> None:
+            compiler = mine[title].record.key.compiler
+            profile_cell(self._space, workload, compiler, self._options, [mine[title]])
+
+        self._all_of(tuple(mine), profiled)
+
+    def _all_of(
+        self, cells: Sequence[C], work: Callable[[C], T], after: Callable[[C], C | None] = lambda _: None
+    ) -> dict[C, T]:
+        """This process is alone on its host: as many at once as fit."""
+        return all_of(self._space, cells, work, at_once(), after)
 
     @contextmanager
     def _phase(self, name: str, *, idle: bool = False) -> Iterator[None]:

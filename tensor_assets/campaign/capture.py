@@ -20,9 +20,9 @@ from tensor_assets.campaign.options import CellOptions
 from tensor_assets.campaign.stored import Stored, file, provenance, reuse
 from tensor_assets.campaign.workspace import Workspace, worker_target
 from tensor_assets.errors import DeviceRefused, SettingsError
+from tensor_assets.progress import announce
 from tensor_assets.records import CaptureRecord, EnvironmentRecord, FixtureRecord, Key, Outcome
 from tensor_assets.sessions.allocation import current_allocation, device_of
-from tensor_assets.sessions.lease import Lease
 from tensor_assets.workers.adapters import AdapterFolder
 from tensor_assets.workers.capture import CaptureTask, capture_variant
 from tensor_assets.workers.environments import Environment
@@ -197,13 +197,17 @@ class _Cell:
         )
         allocation = current_allocation(target, self._space.lease) if worker_target(target) == "cuda" else None
         with self._holding(task), scratch_folder(self._space.settings.cache, "capture-") as scratch:
-            self._space.require_wanted()
-            record = capture_variant(task, self._space.store, scratch)
+            record = capture_variant(task, self._space.store, scratch, self._announce)
             self._space.require_wanted()
             return file(self._space.store, msgspec.structs.replace(record, allocation=allocation))
 
     def _holding(self, task: CaptureTask) -> AbstractContextManager[None]:
         """Compiling beside somebody's timing would spoil it, on whichever device; a search is itself a timing."""
         if searches(self._environment_stored.record, task.variant) and task.target != "sm_90":
-            return Lease().exclusive(f"searching {task.title}")
-        return Lease().shared(f"capturing {task.title}")
+            return self._space.host_lease().exclusive(f"searching {task.title}")
+        return self._space.host_lease().shared(f"capturing {task.title}")
+
+    def _announce(self, step: str) -> None:
+        """Each step is a chance to end here, whatever the worker that was ended meanwhile made of the last one."""
+        self._space.require_wanted()
+        announce(step)

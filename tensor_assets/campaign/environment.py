@@ -37,6 +37,7 @@ def environment_record(space: Workspace, compiler: str, target: str = "", *, for
     """
     adapter, target = space.adapter(compiler), target or space.settings.target
     with space.looking[compiler, target]:
+        space.require_wanted()
         known = space.environments.get((compiler, target))
         if known is None or force:
             known = space.environments[compiler, target] = _ready(space, adapter, target, force)
@@ -75,6 +76,7 @@ def imported_environments(space: Workspace, compiler: str, target: str) -> list[
 
 def _ready(space: Workspace, adapter: AdapterFolder, target: str, force: bool) -> Ready:
     environment = build_environment(adapter, space.settings, target=worker_target(target), keeper=space.store)
+    space.require_wanted()  # a build that was ended from outside says nothing of whether it can be had
     if isinstance(environment, Outcome):
         return Ready(_unavailable(space, adapter, target, environment), None)
     key = Key(compiler=adapter.name, target=target, environment=environment.hash, method=source_hash(KIT, adapter.path))

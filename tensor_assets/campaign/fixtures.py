@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 import msgspec
 from tensor_worker.program import Program
@@ -59,10 +60,20 @@ def fixture_records(space: Workspace, workloads: Sequence[str], shape: str = "")
     if len(missing) > 1:
         with (
             _one_thread_each(),
-            ProcessPoolExecutor(min(at_once(), len(missing)), mp_context=get_context("spawn")) as pool,
+            ProcessPoolExecutor(
+                min(at_once(), len(missing)),
+                mp_context=get_context("spawn"),
+                initializer=signal.signal,
+                initargs=(signal.SIGINT, signal.SIG_IGN),  # a terminal sends it to all of them; it is for us
+            ) as pool,
         ):
-            for name in pool.map(partial(_built_apart, space.settings, shape), missing):
-                announce(f"{name}: fixtures are built")
+            try:
+                for name in pool.map(partial(_built_apart, space.settings, shape), missing):
+                    announce(f"{name}: fixtures are built")
+            except BaseException:
+                for process in active_children():
+                    process.terminate()
+                raise
     for name in workloads:
         yield fixture_record(space, name, shape)
 

@@ -44,12 +44,11 @@ def profile_cell(
             sass=_machine_code(space, capture),
             searches=searches(environment_record(space, compiler, options.target).stored.record, capture.key.variant),
         )
-        made.append(
-            file(
-                space.store,
-                profile_configuration(subject, target=options.target, keeper=space.store, granted=space.lease),
-            )
+        profiled = profile_configuration(
+            subject, target=options.target, keeper=space.store, lease=space.host_lease(), granted=space.lease
         )
+        space.require_wanted()
+        made.append(file(space.store, profiled))
     return made
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from collections import defaultdict
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from typing import TypeVar
 
 from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.progress import announce
 from tensor_assets.sessions.preparing import at_once
 
-C = TypeVar("C")
+C = TypeVar("C", bound=Hashable)
 T = TypeVar("T")
 
 # So many processes of this kind are expected on a host: as many runs as dagster.yaml lets have one GPU.
@@ -17,29 +20,58 @@ PROCESSES = 4
 
 
 def side_by_side(
-    space: Workspace, cells: Sequence[C], work: Callable[[C], T], together: int = 0
-) -> Iterator[tuple[C, T | Exception]]:
+    space: Workspace,
+    cells: Sequence[C],
+    work: Callable[[C], T],
+    together: int = 0,
+    after: Callable[[C], C | None] = lambda _: None,
+) -> Generator[tuple[C, T | Exception], None, None]:
     """Each cell with what ``work`` made of it, or what kept it from that, as they end.
 
-    ``together`` of them at once, or this process's share of what fits on the host. Interrupted, or given up by whoever
-    listens, it ends the workers of the cells that are being made; nothing is filed of these.
+    ``together`` of them at once, or this process's share of what fits on the host. A cell begins when the one that
+    ``after`` names, an earlier one of ``cells``, has ended. Interrupted, or given up by whoever listens, it ends the
+    workers of the cells that are being made; nothing is filed of these.
     """
     together = min(len(cells), together or at_once() // PROCESSES)
     if together <= 1:
         yield from ((cell, _tried(work, cell)) for cell in cells)
         return
+    behind: defaultdict[C | None, list[C]] = defaultdict(list)
+    for cell in cells:
+        behind[after(cell)].append(cell)
+    jobs: dict[Future[T | Exception], C] = {}
     with ThreadPoolExecutor(together, thread_name_prefix="cell") as pool:
-        jobs = {pool.submit(_tried, work, cell): cell for cell in cells}
         try:
-            for job in as_completed(jobs):
-                yield jobs[job], job.result()
+            jobs |= {pool.submit(_tried, work, cell): cell for cell in behind[None]}
+            running = set(jobs)
+            while running:
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                for job in ended:
+                    begun = {pool.submit(_tried, work, cell): cell for cell in behind[jobs[job]]}
+                    jobs |= begun
+                    running |= begun.keys()
+                    yield jobs[job], job.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            begun = [job for job in jobs if not job.cancelled()]
-            while wait(begun, timeout=0.0).not_done:
-                space.abandon()  # again: one may just have started a worker
-                wait(begun, timeout=1.0)
+            _give_up(space, {job: cell for job, cell in jobs.items() if not job.cancelled()})
             raise
+
+
+def all_of(
+    space: Workspace,
+    cells: Sequence[C],
+    work: Callable[[C], T],
+    together: int = 0,
+    after: Callable[[C], C | None] = lambda _: None,
+) -> dict[C, T]:
+    """As ``side_by_side``, in the order of ``cells``. Raises what kept one from being made; the others are given up."""
+    found = {}
+    with closing(side_by_side(space, cells, work, together, after)) as made:
+        for cell, result in made:
+            if isinstance(result, Exception):
+                raise result
+            found[cell] = result
+    return {cell: found[cell] for cell in cells}
 
 
 def _tried(work: Callable[[C], T], cell: C) -> T | Exception:
@@ -47,3 +79,13 @@ def _tried(work: Callable[[C], T], cell: C) -> T | Exception:
         return work(cell)
     except Exception as error:
         return error
+
+
+def _give_up(space: Workspace, begun: Mapping[Future[T], C]) -> None:
+    """End the workers of those that have not ended, and wait for them."""
+    running = wait(begun, timeout=0.0).not_done
+    if running:
+        announce(f"stopping: {', '.join(str(begun[job]) for job in running)}; what is finished is kept")
+    while running:
+        space.abandon()  # again: one may just have started a worker
+        running = wait(begun, timeout=1.0).not_done

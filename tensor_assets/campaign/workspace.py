@@ -18,6 +18,7 @@ from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.releases.accepted import with_accepted_lock
 from tensor_assets.sessions.allocation import device_of
 from tensor_assets.sessions.inventory import SIMULATED
+from tensor_assets.sessions.lease import Lease
 from tensor_assets.settings import Settings, load_settings
 from tensor_assets.workers.adapters import AdapterFolder, discover
 from tensor_assets.workers.process import end_workers
@@ -98,6 +99,10 @@ class Workspace:
         """Called before anything a worker came to is filed. Raises Abandoned once nobody wants it any more."""
         if self._abandoned.is_set():
             raise Abandoned
+
+    def host_lease(self) -> Lease:
+        """Of this host. Raises Abandoned in place of a lease that nobody wants any more."""
+        return Lease(wanted=self.require_wanted)
 
     def workload(self, name: str) -> Manifest:
         """The manifest called ``name``; SettingsError lists what there is."""

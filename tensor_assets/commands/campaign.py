@@ -13,6 +13,7 @@ from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.workspace import Workspace, resolved_target
 from tensor_assets.commands.report import chosen_workloads
 from tensor_assets.commands.request import PROCESSES
+from tensor_assets.commands.stopping import stoppable
 from tensor_assets.commands.terminal import Terminal
 from tensor_assets.errors import DeviceRefused, SettingsError
 from tensor_assets.evidence.files import unwritable
@@ -63,14 +64,14 @@ def campaign(
     _require_place(bundle)
     request = Request(
         workloads=chosen_workloads(space, workloads, suites),
-        compilers=tuple(space.adapter(name).name for name in compilers) or tuple(space.adapters),
+        compilers=tuple(dict.fromkeys(space.adapter(name).name for name in compilers)) or tuple(space.adapters),
         options=Options(target=target, shape=shape and space.known_shape(shape), processes=processes),
         variants=_searches(space, searches),
         efforts=tuple(_pair(space, effort) for effort in efforts),
         search_seconds=search_seconds,
         profiled=tuple(space.workload(name).workload for name in profiled),
     )
-    with Terminal() as terminal, listening(terminal):
+    with stoppable(), Terminal() as terminal, listening(terminal):
         stored = run_campaign(space, request)
     for phase in stored.record.phases:
         click.echo(f"  {phase.name:<32} {phase.seconds:8.1f} s")

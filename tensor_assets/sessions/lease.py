@@ -37,10 +37,13 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 class Lease:
-    """Use as ``with Lease().exclusive("timing weight_view"): …``. Waits as long as it takes and says for whom."""
+    """Use as ``with Lease().exclusive("timing weight_view"): …``. Waits as long as it takes and says for whom.
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or default_folder()
+    ``wanted`` is called while it waits, and once it need not; it raises where nobody wants the lease any more.
+    """
+
+    def __init__(self, folder: Path | None = None, wanted: Callable[[], None] = lambda: None) -> None:
+        self.folder, self._wanted = folder or default_folder(), wanted
 
     @contextmanager
     def shared(self, purpose: str, tell: Callable[[str], None] = announce) -> Iterator[None]:
@@ -74,12 +77,14 @@ class Lease:
     def _wait(self, file: IO[bytes], kind: int, purpose: str, tell: Callable[[str], None]) -> None:
         told: frozenset[int] = frozenset()
         while not try_lock(file, kind):
+            self._wanted()
             holders = self.holders()
             now = frozenset(holder.pid for holder in holders)
             if now - told:
                 tell(f"{purpose} waits for this host's lease: {'; '.join(map(str, holders))}")
                 told = now
             time.sleep(POLL_SECONDS)
+        self._wanted()
 
     @contextmanager
     def noted(self, holder: Holder) -> Iterator[None]:

@@ -12,6 +12,7 @@ import msgspec
 import uv
 
 from tensor_assets.workers.pip_settings import index_of_pip
+from tensor_assets.workers.process import TOKEN
 
 _REASON_LENGTH = 300
 
@@ -89,7 +90,8 @@ def _variables(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Ours, without what would point uv or the new interpreter at the environment we run in."""
     dropped = {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "UV_PYTHON", "UV_PROJECT_ENVIRONMENT"}
     kept = {name: value for name, value in environ.items() if name not in dropped}
-    return index_of_pip(kept) | kept | {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1"}
+    ours = {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "NO_COLOR": "1", TOKEN: "uv"}
+    return index_of_pip(kept) | kept | ours
 
 
 def _explanation(log: Path) -> str:

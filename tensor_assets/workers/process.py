@@ -48,7 +48,7 @@ CLOSING = 10.0  # seconds for an orderly shutdown
 # All replies to one request together, progress included. The largest honest one (every stage, graph node and candidate
 # of a searched capture; native text travels in files) is a few MiB.
 REPLY_BYTES = 64 * 1024 * 1024
-TOKEN = "TENSOR_WORKER_TOKEN"  # in the environment of a worker and all its descendants
+TOKEN = "TENSOR_WORKER_TOKEN"  # in the environment of a worker and all its descendants, and of an installation
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
 _ANSWERS: dict[type[Request], type[Reply]] = {
@@ -236,7 +236,10 @@ def processes_of(*tokens: str) -> list[psutil.Process]:
 
 
 def end_workers() -> None:
-    """End every worker that this process has, as if each had been asked to and had not obeyed; their askers see it."""
+    """End every worker that this process has, as if each had been asked to and had not obeyed; their askers see it.
+
+    Installations too: their askers see that they failed.
+    """
     for process in psutil.Process().children():
         with contextlib.suppress(psutil.Error, OSError):
             if TOKEN in process.environ():

@@ -16,9 +16,11 @@ from tensor_assets.campaign.capture import capture_cell
 from tensor_assets.campaign.environment import environment_record
 from tensor_assets.campaign.fixtures import fixture_record
 from tensor_assets.campaign.options import Options
-from tensor_assets.campaign.together import side_by_side
+from tensor_assets.campaign.together import all_of, side_by_side
 from tensor_assets.campaign.workspace import Workspace
+from tensor_assets.progress import listening
 from tensor_assets.records import CaptureRecord
+from tensor_assets.sessions.lease import Lease
 from tensor_assets.workers.process import TOKEN
 
 SMALL = Options(shape="matrix_inspect")
@@ -69,10 +71,69 @@ def test_an_interrupt_ends_the_workers_and_files_nothing_of_them(space: Workspac
     environment_record(hanging, "toy", "cpu")
     threading.Thread(target=interrupted_once_two_work, daemon=True).start()
     options = msgspec.structs.replace(SMALL, target="cpu")
-    with pytest.raises(KeyboardInterrupt):
+    said: list[str] = []
+    with listening(said.append), pytest.raises(KeyboardInterrupt):
         list(side_by_side(hanging, WORKLOADS, lambda workload: capture_cell(hanging, workload, "toy", options), 2))
     assert workers() == []
     assert list(Workspace(space.settings).store.records(CaptureRecord)) == []
+    (stopping,) = [step for step in said if step.startswith("stopping: ")]
+    assert sorted(stopping.removeprefix("stopping: ").split(";")[0].split(", ")) == WORKLOADS[1::-1]
+
+
+def test_an_interrupt_is_not_waited_for_by_who_waits_for_this_hosts_lease(space: Workspace):
+    """Somebody else's timing may hold it for many minutes."""
+
+    def interrupt_once_they_wait(step: str) -> None:
+        waiting.update(workload for workload in WORKLOADS if step.startswith(f"capturing {workload} | toy default"))
+        if waiting == {"gemm", "bias"} and not interrupted.is_set():
+            interrupted.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    waiting: set[str] = set()
+    interrupted = threading.Event()
+    with (
+        Lease().exclusive("timing of somebody else"),
+        listening(interrupt_once_they_wait),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        list(side_by_side(space, WORKLOADS, lambda workload: capture_cell(space, workload, "toy", SMALL), 2))
+    assert list(space.store.records(CaptureRecord)) == []
+
+
+def test_a_cell_begins_when_the_one_before_it_has_ended_and_waits_for_no_other(space: Workspace):
+    """Two at once: the slow first cell ends only once the quick one's two followers have begun."""
+    begun: list[str] = []
+    quick = threading.Semaphore(0)
+
+    def work(cell: str) -> bool:
+        begun.append(cell)
+        if cell == "slow":
+            return quick.acquire(timeout=60) and quick.acquire(timeout=60)
+        if cell in ("quick 1", "quick 2"):
+            quick.release()
+        return True
+
+    cells = ["slow", "quick", "slow 1", "quick 1", "slow 2", "quick 2"]
+    found = all_of(space, cells, work, 2, lambda cell: cell.split()[0] if " " in cell else None)
+    assert found == dict.fromkeys(cells, True)
+    assert list(found) == cells
+    assert set(begun[-2:]) == {"slow 1", "slow 2"}
+
+
+def test_what_keeps_one_cell_from_being_made_is_raised_and_the_others_are_given_up(space: Workspace):
+    begun = threading.Event()
+
+    def work(cell: int) -> None:
+        if cell == 0:
+            assert begun.wait(60)
+            raise OSError("no space")
+        begun.set()
+        while True:
+            space.require_wanted()
+            time.sleep(0.01)
+
+    with pytest.raises(OSError, match="no space"):
+        all_of(space, range(50), work, 2)
 
 
 def interrupted_once_two_work() -> None:
