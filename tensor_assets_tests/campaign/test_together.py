@@ -19,9 +19,10 @@ from tensor_assets.campaign.options import Options
 from tensor_assets.campaign.together import all_of, side_by_side
 from tensor_assets.campaign.workspace import Workspace
 from tensor_assets.progress import listening
-from tensor_assets.records import CaptureRecord
+from tensor_assets.records import CaptureRecord, EnvironmentRecord
 from tensor_assets.sessions.lease import Lease
 from tensor_assets.workers.process import TOKEN
+from tensor_assets_tests.campaign.conftest import add_compiler
 
 SMALL = Options(shape="matrix_inspect")
 WORKLOADS = ["gemm", "bias", "relu"]
@@ -69,7 +70,7 @@ def test_an_interrupt_ends_the_workers_and_files_nothing_of_them(space: Workspac
     source.write_text(source.read_text().replace("    def compile(", f"{HANGS}\n    def compiled(", 1))
     hanging = Workspace(space.settings)
     environment_record(hanging, "toy", "cpu")
-    threading.Thread(target=interrupted_once_two_work, daemon=True).start()
+    threading.Thread(target=interrupted_once_they_work, args=(4,), daemon=True).start()
     options = msgspec.structs.replace(SMALL, target="cpu")
     said: list[str] = []
     with listening(said.append), pytest.raises(KeyboardInterrupt):
@@ -98,6 +99,23 @@ def test_an_interrupt_is_not_waited_for_by_who_waits_for_this_hosts_lease(space:
     ):
         list(side_by_side(space, WORKLOADS, lambda workload: capture_cell(space, workload, "toy", SMALL), 2))
     assert list(space.store.records(CaptureRecord)) == []
+
+
+def test_an_interrupt_ends_installations_and_says_nothing_of_them(
+    space: Workspace, adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """What came of one that was ended would say that its compiler cannot be installed."""
+    endless = tmp_path / "uv"
+    endless.write_text("#!/bin/sh\nexec sleep 3600\n")
+    endless.chmod(0o755)
+    monkeypatch.setattr("uv.find_uv_bin", lambda: str(endless))
+    add_compiler(adapters, "other")
+    new = Workspace(msgspec.structs.replace(space.settings, cache=tmp_path / "cache"))
+    threading.Thread(target=interrupted_once_they_work, args=(1,), daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        all_of(new, ["toy", "other"], lambda compiler: environment_record(new, compiler, "cpu"), 2)
+    assert workers() == []
+    assert list(space.store.records(EnvironmentRecord)) == []
 
 
 def test_a_cell_begins_when_the_one_before_it_has_ended_and_waits_for_no_other(space: Workspace):
@@ -136,9 +154,10 @@ def test_what_keeps_one_cell_from_being_made_is_raised_and_the_others_are_given_
         all_of(space, range(50), work, 2)
 
 
-def interrupted_once_two_work() -> None:
+def interrupted_once_they_work(processes: int) -> None:
+    """Each worker is two, itself and its supervisor; an installation is one."""
     end = time.monotonic() + 120
-    while len(workers()) < 4 and time.monotonic() < end:  # each is a supervisor and its worker
+    while len(workers()) < processes and time.monotonic() < end:
         time.sleep(0.05)
     os.kill(os.getpid(), signal.SIGINT)
 
