@@ -60,7 +60,8 @@
   }
 
   function pairs(a, b) {
-    const left = new Map(a.stages.map((stage) => [stage.name, stage]));
+    // Two compilers may call unlike things alike: one's source is a program, another's is CUDA.
+    const left = new Map(a.compiler === b.compiler ? a.stages.map((stage) => [stage.name, stage]) : []);
     const same = b.stages.filter((stage) => left.has(stage.name)).map((stage) => [left.get(stage.name), stage]);
     if (same.length) {
       const named = new Set(same.map(([stage]) => stage.name));
@@ -72,11 +73,11 @@
       .filter(([one, other]) => one || other);
   }
 
-  function stagePair([one, other]) {
-    const alike = !one || !other || one.name === other.name;
+  function stagePair([one, other], same) {
+    const alike = !one || !other || (same && one.name === other.name);
     const title = alike ? (one || other).title : `${one.title} | ${other.title}`;
     const equal = one && other && one.sha256 === other.sha256;
-    const diffed = one && other && one.name === other.name && !equal;
+    const diffed = one && other && alike && !equal;
     const how = !one || !other ? ` · only ${one ? "left" : "right"}` : equal ? " · the same text" : diffed ? "" : " · side by side";
     const box = el("details", { class: "numbers stage-pair", open: diffed ? "" : false }, el("summary", {},
       `${title} · ${(one || other).level}${how}`));
@@ -119,10 +120,10 @@
     async function show() {
       await Promise.all([load(`compare/${a.value}.js`), load(`compare/${b.value}.js`)]);
       const [left, right] = [compared(a.value), compared(b.value)];
-      const stages = pairs(left, right);
+      const stages = pairs(left, right).map((pair) => stagePair(pair, left.compiler === right.compiler));
       place.replaceChildren(section("Facts", facts(left, right)), section("Times", times(left, right)),
         section("Device activities", launches(left, right)),
-        section("Stages", ...(stages.length ? stages.map(stagePair) : [el("p", {}, "Neither has a stage.")])));
+        section("Stages", ...(stages.length ? stages : [el("p", {}, "Neither has a stage.")])));
     }
     function follow() {
       [a.value, b.value] = chosen();

@@ -95,6 +95,7 @@ def _facts(
     admission, benchmark = capture.admission, configuration.benchmark
     return {
         "label": f"{configuration.key.workload} × {_label(configuration, faces)}",
+        "compiler": configuration.key.compiler,
         "colour": face_of(configuration.key.compiler, faces).colour,
         "page": configuration_page(snapshot, configuration),
         "allocation": benchmark.allocation.id if benchmark and benchmark.allocation else "",

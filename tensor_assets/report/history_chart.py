@@ -87,6 +87,9 @@ def _rows(series: Series, scale: float) -> list[dict[str, Any]]:
 
 
 def _lines(series: Series, scale: float) -> list[dict[str, Any]]:
+    """Levels; none where there are too few records to believe one."""
+    if len(series.points) < BELIEVED:
+        return []
     found = []
     for piece in series.levels:
         ends = ((piece.start, piece.first), (piece.end - 1, piece.last))
@@ -139,7 +142,8 @@ def _subtitle(track: Track) -> list[str]:
         f"{last.conditions.device}, {track.clock} clock, n = {records} records"
         + (f", begun anew {resets}×" if resets else "")
         + (f", other code {recoded}×" if (recoded := sum(map(_recoded, track.series))) else ""),
-        "dot: median of process medians; band: ±2 A/A standard deviations; line: level",
+        "dot: median of process medians; band: ±2 A/A standard deviations"
+        + ("; line: level" if any(len(series.points) >= BELIEVED for series in track.series) else ""),
     ]
 
 

@@ -28,6 +28,8 @@ def test_a_level_takes_three_records_and_other_code_is_told(tmp_path, versions, 
     chart = history_chart(track, face_of("tinygrad", {}))
     assert chart.title.endswith(title)
     assert [part for part in chart.subtitle.partition(";")[0].split(", ") if part.startswith("other code")] == recoded
+    drawn = bool(chart.spec["datasets"]["lines"])
+    assert drawn == ("line: level" in chart.subtitle) == title.startswith("one level")
     assert (title.startswith("one level"), "no level yet" in chart.alternative) == (
         len(versions) > 2,
         len(versions) < 3,

@@ -62,6 +62,15 @@ def test_both_sides_are_in_sight_on_a_phone(built, browser):
     assert hidden <= 0
 
 
+def test_stages_of_two_compilers_are_never_held_line_against_line(built, context):
+    """Both call a stage fx; on an H200 one compiler's source was a program, and another's was CUDA."""
+    page = opened(context, on_disk(built, f"{COMPARED}&b=weight-view-eager-default-cpu-matrix")).page
+    page.locator("details.stage-pair").first.wait_for(timeout=60_000)
+    heads = page.locator("details.stage-pair summary").all_inner_texts()
+    assert heads[0].startswith("FX graph | Operator trace · semantic")
+    assert page.locator("table.diff").count() == 0
+
+
 def test_texts_of_two_languages_are_told_apart_instead(built, context):
     page = opened(context, on_disk(built, PAGE) + "#stage-ptx").page
     said = page.locator("#stage-ptx p.since").inner_text()
