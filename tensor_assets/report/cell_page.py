@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -66,6 +67,7 @@ def cell_context(
         "instruction": matrix_instruction,
         "apart": any(map(configuration.loaded_registers, range(len(capture.plan.launches)))) if capture.plan else False,
         "process_range": process_range,
+        "lower_cold": lower_cold(configuration.timings),
         "medians_of": medians_of,
         "opcodes_at": opcodes_at,
         "telling_opcodes": telling_opcodes,
@@ -85,6 +87,13 @@ def _add_texts(configuration: Configuration, files: PublicFiles) -> None:
 def medians_of(timing: Timing, at: str) -> list[str]:
     """JSON pointers of the process medians of the timing at ``at``."""
     return [f"{at}/series/{number}/median_ns" for number in range(len(timing.series))]
+
+
+def lower_cold(timings: Sequence[Timing]) -> list[str]:
+    """Clocks by which random data took less with a flushed cache than with a warm one: medians, no verdict."""
+    found = {(t.clock, t.cache): t.median_ns for t in timings if t.data == "random" and t.median_ns is not None}
+    clocks = dict.fromkeys(clock for clock, _ in found)
+    return [c for c in clocks if found.get((c, "cold"), math.inf) < found.get((c, "warm"), 0.0)]
 
 
 def opcodes_at(kernel: str, opcode: str) -> str:

@@ -12,11 +12,21 @@ STEPS = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 4, 5, 6, 8), (1, 1.2, 1.4, 1.6, 1.8,
 
 def logarithmic(field: str, title: str, low: float, high: float) -> alt.X:
     """The channel of a quantity that lies between ``low`` and ``high``, both above 0."""
+    return alt.X(field, title=title, axis=_axis(low, high), scale=_scale(low, high))
+
+
+def logarithmic_upwards(field: str, title: str, low: float, high: float) -> alt.Y:
+    """As ``logarithmic``, from the bottom to the top."""
+    return alt.Y(field, title=title, axis=_axis(low, high), scale=_scale(low, high))
+
+
+def _axis(low: float, high: float) -> alt.Axis:
     ticks = log_ticks(low, high)
-    axis = alt.Axis(labelOverlap="greedy")
-    if ticks:
-        axis = alt.Axis(values=ticks, format="~g", labelOverlap="greedy")
-    return alt.X(field, title=title, axis=axis, scale=alt.Scale(type="log", nice=False, domain=[low, high]))
+    return alt.Axis(values=ticks, format=",~g", labelOverlap="greedy") if ticks else alt.Axis(labelOverlap="greedy")
+
+
+def _scale(low: float, high: float) -> alt.Scale:
+    return alt.Scale(type="log", nice=False, domain=[low, high])
 
 
 def log_ticks(low: float, high: float) -> list[float]:

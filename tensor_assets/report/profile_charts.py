@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
 
 from tensor_assets.records import KernelProfile, ProfileRecord, Roof
 from tensor_assets.report.charts import INK, KIND_COLOURS, QUIET, ROWS, Chart, finished
+from tensor_assets.report.log_axes import logarithmic, logarithmic_upwards
 from tensor_assets.report.quantities import duration, percent, significant
 from tensor_assets.sessions.ceilings import ceilings_of
 
@@ -79,10 +81,11 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     if not data:
         return None
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(
-        x=alt.X("intensity:Q", title="operations a byte, logarithmic", scale=alt.Scale(type="log")),
+        x=logarithmic("intensity:Q", "operations a byte, logarithmic", *_room(row["intensity"] for row in data)),
         tooltip=[alt.Tooltip(f"{name}:N") for name in ("label", "name", "share", "bound")],
     )
-    y = alt.Y("achieved:Q", title="10¹² operations a second, logarithmic", scale=alt.Scale(type="log"))
+    rates = _room(row[rate] for row in data for rate in ("achieved", "attainable"))
+    y = logarithmic_upwards("achieved:Q", "10¹² operations a second, logarithmic", *rates)
     layers = alt.layer(
         base.mark_rule(color=QUIET, strokeDash=[3, 3]).encode(y=y, y2="attainable:Q"),
         base.mark_tick(color=INK, thickness=2, width=18, orient="horizontal").encode(y=alt.Y("attainable:Q")),
@@ -105,6 +108,12 @@ def roofline(profile: ProfileRecord, subject: str, device: str) -> Chart | None:
     )
     name = f"roofline-{subject}-{device}"
     return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words)
+
+
+def _room(values: Iterable[float]) -> tuple[float, float]:
+    """Ends of a logarithmic axis, off its outermost marks."""
+    known = [value for value in values if value > 0]
+    return min(known, default=1.0) / 1.6, max(known, default=1.0) * 1.6
 
 
 def _roofline_rows(profile: ProfileRecord, device: str) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from tensor_worker.artifacts import Candidate, Search
 
 from tensor_assets.evidence.public import PublicView
-from tensor_assets.report.cell_page import MOST_OPCODES, _missing, telling_opcodes
+from tensor_assets.report.cell_page import MOST_OPCODES, _missing, lower_cold, telling_opcodes
 from tensor_assets.report.faces import load_faces
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.pages import PageWriter
@@ -147,3 +147,17 @@ def test_memory_is_shown_by_activity_and_says_so_where_a_routine_told_it(cells):
     assert "youtput2,097,1523–" in said
     told = "tells of y by a whole routine, which is several activities; the table shows the activities that compute"
     assert f"{told} with it." in said
+
+
+def test_a_median_that_is_lower_cold_is_pointed_at(cells):
+    timings = cells.traced("max").timings
+    assert lower_cold(timings) == []
+    warm = next(t for t in timings if (t.clock, t.cache, t.data) == ("device", "warm", "random"))
+    quicker = [msgspec.structs.replace(t, median_ns=warm.median_ns * 0.9) if t.cache == "cold" else t for t in timings]
+    assert lower_cold(quicker) == ["device"]
+    assert "is the lower one" not in words(cells.section(cells.traced("max"), "fast"))
+    found = cells.traced("max")
+    record = msgspec.structs.replace(found.benchmark, timings=tuple(quicker))
+    told = msgspec.structs.replace(found, benchmark=record, benchmark_id=cells.store.put(record))
+    told = words(cells.section(told, "fast"))
+    assert "By the device clock the median with a flushed cache is the lower one" in told
