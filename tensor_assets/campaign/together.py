@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import TypeVar
@@ -17,6 +19,7 @@ T = TypeVar("T")
 
 # So many processes of this kind are expected on a host: as many runs as dagster.yaml lets have one GPU.
 PROCESSES = 4
+POLL_SECONDS = 0.2
 
 
 def side_by_side(
@@ -40,20 +43,29 @@ def side_by_side(
     for cell in cells:
         behind[after(cell)].append(cell)
     jobs: dict[Future[T | Exception], C] = {}
+    under_way: set[C] = set()
+
+    def made(cell: C) -> T | Exception:
+        under_way.add(cell)
+        try:
+            return _tried(work, cell)
+        finally:
+            under_way.discard(cell)
+
     with ThreadPoolExecutor(together, thread_name_prefix="cell") as pool:
         try:
-            jobs |= {pool.submit(_tried, work, cell): cell for cell in behind[None]}
+            jobs |= {pool.submit(made, cell): cell for cell in behind[None]}
             running = set(jobs)
             while running:
                 ended, running = wait(running, return_when=FIRST_COMPLETED)
                 for job in ended:
-                    begun = {pool.submit(_tried, work, cell): cell for cell in behind[jobs[job]]}
+                    begun = {pool.submit(made, cell): cell for cell in behind[jobs[job]]}
                     jobs |= begun
                     running |= begun.keys()
                     yield jobs[job], job.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
-            _give_up(space, {job: cell for job, cell in jobs.items() if not job.cancelled()})
+            _give_up(space, under_way)
             raise
 
 
@@ -81,11 +93,11 @@ def _tried(work: Callable[[C], T], cell: C) -> T | Exception:
         return error
 
 
-def _give_up(space: Workspace, begun: Mapping[Future[T], C]) -> None:
-    """End the workers of those that have not ended, and wait for them."""
-    running = wait(begun, timeout=0.0).not_done
-    if running:
-        announce(f"stopping: {', '.join(str(begun[job]) for job in running)}; what is finished is kept")
-    while running:
+def _give_up(space: Workspace, under_way: AbstractSet[C]) -> None:
+    """End the workers of those that are under way, and wait for these. Threads take from ``under_way`` meanwhile."""
+    if stopped := tuple(under_way):
+        announce(f"stopping: {', '.join(map(str, stopped))}; what is finished is kept")
+    space.abandon()
+    while under_way:
+        time.sleep(POLL_SECONDS)
         space.abandon()  # again: one may just have started a worker
-        running = wait(begun, timeout=1.0).not_done

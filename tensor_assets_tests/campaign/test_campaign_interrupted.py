@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -97,7 +98,13 @@ def once_somebody_compiles(campaign: subprocess.Popen[bytes], said: Path) -> lis
         lambda: any("compiling" in step and "gemm" not in step for step in said.read_text().splitlines()),
     )
     time.sleep(1.0)  # until it has settled down to it
-    return [one for one in descendants(campaign) if TOKEN in one.environ()]
+    return [one for one in descendants(campaign) if carries_token(one)]
+
+
+def carries_token(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):  # it is just beginning or ending
+        return TOKEN in process.environ()
+    return False
 
 
 def wait_for(campaign: subprocess.Popen[bytes], said: Path, holds: Callable[[], bool]) -> None:
