@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from .locations import Locations
 
@@ -103,18 +104,16 @@ class _Reader:
         self._constants: dict[str, int] = {}
         self._tensors = {match[1]: _bytes(match[2], match[3]) for match in _ARGUMENT.finditer(lines[start])}
         self._arguments = list(self._tensors)
-        self._buffer_of: dict[str, str] = {}  # tensor value → buffer value
+        self._buffer_of: dict[str, str] = {}  # tensor value → the first buffer value taken from it
+        self._first: dict[str, str] = {}  # another buffer value of the same tensor → that first one
         self._result = Invocation()
 
     def read(self) -> Invocation:
         index = self._start + 1
         while index < len(self._lines) and not self._lines[index].startswith("  }"):
             index = self._read_line(index)
-        order = {tensor: position for position, tensor in enumerate(self._arguments)}
-        tensor_of = {buffer: tensor for tensor, buffer in self._buffer_of.items()}
-        inputs = [buffer for buffer in self._result.inputs if tensor_of.get(buffer) in order]
-        inputs.sort(key=lambda buffer: order[tensor_of[buffer]])
-        self._result.inputs = {buffer: self._result.inputs[buffer] for buffer in inputs}
+        taken = [self._buffer_of[tensor] for tensor in self._arguments if tensor in self._buffer_of]
+        self._result.inputs = {buffer: self._result.inputs[buffer] for buffer in taken}
         return self._result
 
     def _read_line(self, index: int) -> int:
@@ -127,11 +126,9 @@ class _Reader:
         elif match := _ALLOC.match(line):
             self._result.allocations[match[1]] = Allocation(match[1], self._constants.get(match[2], 0), int(match[3]))
         elif match := _EXTRACT.match(line):
-            if match[2] in self._tensors:
-                self._result.inputs[match[1]] = self._tensors[match[2]]
-                self._buffer_of.setdefault(match[2], match[1])
+            self._extract(buffer=match[1], tensor=match[2])
         elif match := _CREATE.match(line):
-            self._buffer_of[match[1]] = match[3]
+            self._buffer_of[match[1]] = self._first.get(match[3], match[3])
         elif match := _OUTPUT.match(line):
             tensors = match[1].split(", ")[1:]  # the first value is the chain
             self._result.outputs = [self._buffer_of.get(tensor, tensor) for tensor in tensors]
@@ -139,8 +136,17 @@ class _Reader:
             self._result.other.append(match[1])
         return index + 1
 
+    def _extract(self, buffer: str, tensor: str) -> None:
+        """Every routine takes its own operands out of their tensors: the same memory, under another name."""
+        first = self._buffer_of.setdefault(tensor, buffer)
+        if buffer != first:
+            self._first[buffer] = first
+        elif tensor in self._tensors:
+            self._result.inputs[buffer] = self._tensors[tensor]
+
     def _read_routine(self, start: int, match: re.Match[str]) -> int:
-        operands = [operand.strip() for operand in match[1].split(",")]
+        values = [operand.strip() for operand in match[1].split(",")]
+        operands = [self._first.get(value, value) for value in values]
         name, index = "", start
         while index < len(self._lines):
             if call := _CALL.match(self._lines[index]):
@@ -152,13 +158,13 @@ class _Reader:
         raise ValueError(f"the routine at line {start + 1} of MAX's MGP program has no end")
 
     def _add_routine(self, name: str, end: re.Match[str], operands: list[str], lines: tuple[int, int]) -> None:
+        known = self._result.inputs.keys() | self._result.allocations.keys()
         # The signature names one letter an operand: i for read, o for written. The chain comes first.
-        letters = dict(zip(operands, end[2], strict=False))
+        letters = [pair for pair in zip_longest(operands, end[2]) if pair[0] in known]
+        reads = tuple(dict.fromkeys(operand for operand, letter in letters if letter != "o"))
+        writes = tuple(dict.fromkeys(operand for operand, letter in letters if letter == "o"))
         body = self._body(name)
         kernel, parameters = self._kernel_call(body)
-        known = self._result.inputs.keys() | self._result.allocations.keys()
-        reads = tuple(operand for operand in operands if operand in known and letters.get(operand) != "o")
-        writes = tuple(operand for operand in operands if operand in known and letters.get(operand) == "o")
         self._result.routines.append(
             Routine(
                 name=name.lstrip("_"),

@@ -9,7 +9,7 @@ from tensor_worker.program import Op, Program, Value
 
 from tensor_assets.settings import load_settings
 from tensor_assets.workers.adapters import discover
-from tensor_assets_tests.adapters.test_max import code, invocation, module
+from tensor_assets_tests.adapters.test_max import TEXTS, code, invocation, module
 
 M, K, N = 8, 16, 24
 PROJECTION_JOIN = Program(
@@ -169,6 +169,18 @@ class TestProjectionJoin:
         assert [(routine.name, routine.computes) for routine in found.routines] == [
             ("matmul", ("q",)), ("matmul_add", ("p", "y")),
         ]  # fmt: skip
+
+    def test_memory_that_two_routines_read_is_one_input(self):
+        """Each takes ``x`` out of its tensor for itself, under a name of its own."""
+        first, second = invocation("projection_join.gpu", PROJECTION_JOIN).routines
+        assert set(first.reads) & set(second.reads) == {"%0"}
+        planning = module("planning")
+        found = invocation("projection_join.gpu", PROJECTION_JOIN)
+        mgp = (TEXTS / "projection_join.gpu.mgp.mlir").read_text()
+        plan = planning.make_plan(PROJECTION_JOIN, found, planning.compiled_steps(found, self.codes()), mgp, [])
+        last = {buffer.name: buffer.last for buffer in plan.buffers if buffer.role == "input"}
+        assert list(last) == ["x", "w", "v"]
+        assert last == {"x": 2, "w": 2, "v": 0}
 
     def test_without_a_gpu_both_calls_are_planned(self):
         found = invocation("projection_join.gpu", PROJECTION_JOIN)
