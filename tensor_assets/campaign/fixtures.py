@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.process import BaseProcess
 
 import msgspec
 from tensor_worker.program import Program
@@ -58,22 +60,9 @@ def fixture_records(space: Workspace, workloads: Sequence[str], shape: str = "")
     keys = {name: _asked_for(space, name, shape)[0] for name in workloads}
     missing = [name for name, key in keys.items() if reuse(space.store, FixtureRecord, key) is None]
     if len(missing) > 1:
-        with (
-            _one_thread_each(),
-            ProcessPoolExecutor(
-                min(at_once(), len(missing)),
-                mp_context=get_context("spawn"),
-                initializer=signal.signal,
-                initargs=(signal.SIGINT, signal.SIG_IGN),  # a terminal sends it to all of them; it is for us
-            ) as pool,
-        ):
-            try:
-                for name in pool.map(partial(_built_apart, space.settings, shape), missing):
-                    announce(f"{name}: fixtures are built")
-            except BaseException:
-                for process in active_children():
-                    process.terminate()
-                raise
+        with _builders(min(at_once(), len(missing))) as pool:
+            for name in pool.map(partial(_built_apart, space.settings, shape), missing):
+                announce(f"{name}: fixtures are built")
     for name in workloads:
         yield fixture_record(space, name, shape)
 
@@ -110,6 +99,32 @@ def _built_apart(settings: Settings, shape: str, workload: str) -> str:
     """In a process of its own: the store is what it shares with the others."""
     fixture_record(Workspace(settings), workload, shape)
     return workload
+
+
+@contextmanager
+def _builders(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes to build in, which end with whoever asked for them, however that one ends."""
+    spawn = get_context("spawn")
+    with _one_thread_each(), ProcessPoolExecutor(count, mp_context=spawn, initializer=_belong_to_parent) as pool:
+        try:
+            yield pool
+        except BaseException:
+            for process in active_children():
+                process.terminate()
+            raise
+
+
+def _belong_to_parent() -> None:
+    """A terminal sends Ctrl-C to all of its processes: it is for the parent. One that is killed tells nobody."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 @contextmanager
