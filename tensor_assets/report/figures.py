@@ -77,13 +77,13 @@ class Figures:
 
     def _files(self, name: str, chart: Chart, spec: str, key: str) -> tuple[Markup, Markup]:
         narrow = narrowed(chart.spec)
-        small = json.dumps(narrow)
-        drawing = self._drawing(chart.spec, key)
         layout = json.dumps({part: value for part, value in narrow.items() if part not in ("datasets", "config")})
+        drawing = self._drawing(chart.spec, key)
+        small = self._drawing(narrow, hashlib.sha256(f"{key} {layout}".encode()).hexdigest())
         call = f"tensorAssetsChart({json.dumps(name)}, {spec}, {layout});\n".replace("</", "<\\/")
         for suffix, text in ((".json", spec), (".js", call), (".svg", drawing)):
             (self.folder / f"{name}{suffix}").write_text(text, encoding="utf-8")
-        return _inline(drawing), _inline(self._drawing(narrow, hashlib.sha256(small.encode()).hexdigest()))
+        return _inline(drawing), _inline(small)
 
     def _drawing(self, spec: Mapping[str, Any], key: str) -> str:
         if self.cache is None:

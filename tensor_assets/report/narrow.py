@@ -19,7 +19,8 @@ _STEP_ABOVE = 36  # pixels a row, label and mark
 
 def narrowed(spec: Spec) -> Spec:
     """``spec`` at ``WIDTH`` pixels, without its title: on a narrow screen the page writes it above the drawing."""
-    narrow = copy.deepcopy({name: value for name, value in spec.items() if name != "title"})
+    narrow = copy.deepcopy({name: value for name, value in spec.items() if name not in ("title", "datasets")})
+    narrow["datasets"] = spec.get("datasets", {})  # the bulk of it, and the same for both
     if "hconcat" in narrow:
         narrow["vconcat"] = narrow.pop("hconcat")
     for axis in _channels(narrow, "x"):
