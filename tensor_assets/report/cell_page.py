@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 from tensor_worker.artifacts import Plan
+from tensor_worker.program import Program
 
 from tensor_assets.claims.code import matrix_opcodes
 from tensor_assets.records import Admission, Record, Timing, Verdict
@@ -55,17 +56,10 @@ def cell_context(
         "workload_page": workload_page(key.workload),
         "siblings": _siblings(snapshot, configuration, faces),
         "variants": _variants(snapshot, configuration),
-        "memory": memory_uses(capture.plan, program) if capture.plan else [],
-        "intermediate": intermediate_bytes(capture.plan) if capture.plan else 0,
-        "fusion": fusion_map(capture.plan, list(op_hues(program))) if capture.plan else [],
         "verdicts": _verdict_groups(capture.admission),
         "judged": _judged(capture.admission),
         "place": _placer(panes),
-        "geometry": [(extents(launch.grid), extents(launch.block)) for launch in capture.plan.launches]
-        if capture.plan
-        else [],
         "instruction": matrix_instruction,
-        "apart": any(map(configuration.loaded_registers, range(len(capture.plan.launches)))) if capture.plan else False,
         "process_range": process_range,
         "lower_cold": lower_cold(configuration.timings),
         "medians_of": medians_of,
@@ -74,6 +68,19 @@ def cell_context(
         "records": _records(snapshot, configuration, files),
         "session": snapshot.sessions.get(configuration.benchmark.session) if configuration.benchmark else None,
         "limits": _limits(snapshot, configuration),
+        **_plan_context(configuration, program),
+    }
+
+
+def _plan_context(configuration: Configuration, program: Program | None) -> dict[str, Any]:
+    """What the page tells of the selected plan; empty where there is none."""
+    plan = configuration.capture.plan or Plan(launches=())
+    return {
+        "memory": memory_uses(plan, program),
+        "intermediate": intermediate_bytes(plan),
+        "fusion": fusion_map(plan, list(op_hues(program))) if plan.launches else [],
+        "geometry": [(extents(launch.grid), extents(launch.block)) for launch in plan.launches],
+        "apart": any(map(configuration.loaded_registers, range(len(plan.launches)))),
     }
 
 

@@ -71,7 +71,7 @@ def compare_effort(
     Raises as ``run_session`` does.
     """
     method = msgspec.structs.replace(method or method_for(target), axes=(HOST,), processes=1)
-    default = Key(workload=program.workload, shape=program.shape, target=target, method=method.hash)
+    key = key or Key(workload=program.workload, shape=program.shape, target=target, method=method.hash)
     with ExitStack() as stack:
         device = gpu or stack.enter_context(device_of(target))
         allocation = current_allocation(target, granted, device)
@@ -80,20 +80,8 @@ def compare_effort(
         with (lease or Lease()).exclusive(f"comparing search effort for {program.workload}"):
             for number, order in enumerate(balanced_rounds(range(len(contenders)), blocks, seed)):
                 comparison.run_block(number, [contenders[place] for place in order], keeper)
-    return EffortRecord(
-        key=key or default,
-        outcome=comparison.outcome(),
-        provenance=Provenance(
-            created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-            project=version("tensor-assets"),
-            parents=parents,
-        ),
-        allocation=allocation,
-        seed=seed,
-        trials=tuple(comparison.trials),
-        blocks=tuple(comparison.blocks),
-        method=method.described() | {"deadline_seconds": deadline, "paired_blocks": blocks},
-    )
+    described = method.described() | {"deadline_seconds": deadline, "paired_blocks": blocks}
+    return comparison.record(key, parents, allocation, described)
 
 
 def paired_ratios(record: EffortRecord, baseline: str = "default") -> dict[str, tuple[float | None, ...]]:
@@ -164,7 +152,26 @@ class _Comparison:
         for place, (one, told) in enumerate(zip(participants, found, strict=True)):
             self.trials.append(_trial(number, place, one, told, _series(one, blocks)))
 
-    def outcome(self) -> Outcome:
+    def record(
+        self, key: Key, parents: tuple[str, ...], allocation: Allocation, described: dict[str, float | int | str]
+    ) -> EffortRecord:
+        """Of all blocks that were run; ``described`` is how."""
+        return EffortRecord(
+            key=key,
+            outcome=self._outcome(),
+            provenance=Provenance(
+                created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+                project=version("tensor-assets"),
+                parents=parents,
+            ),
+            allocation=allocation,
+            seed=self.watch.seed,
+            trials=tuple(self.trials),
+            blocks=tuple(self.blocks),
+            method=described,
+        )
+
+    def _outcome(self) -> Outcome:
         if any(trial.series for trial in self.trials):
             return Outcome(status="ok")
         troubled = next((trial.outcome for trial in self.trials if trial.outcome.status != "ok"), None)
