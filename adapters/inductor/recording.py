@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from tensor_worker.artifacts import Candidate
 from tensor_worker.candidates import note_candidate, note_generated
 
@@ -61,6 +62,10 @@ class Choice:
             measured_ns=None if self.milliseconds is None else self.milliseconds * 1e6,
             refused="" if chosen else self.refusal or "slower",
         )
+
+    def noted(self) -> Candidate:
+        """While its search runs: a time is neither chosen nor beaten yet."""
+        return replace(self.candidate(""), refused=self.refusal)
 
 
 @dataclass
@@ -127,7 +132,7 @@ class Recording:
         """Inductor compiles all of them, which may take minutes, before it times the first. One alone is not timed."""
         if len(choices) > 1:
             self.waiting.update((id(choice), choice) for choice in choices)
-            note_generated(self.dump_dir, [self.row(choice).candidate("") for choice in choices])
+            note_generated(self.dump_dir, [self.row(choice).noted() for choice in choices])
         return choices
 
     def _failing(self, mark_failed: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -141,7 +146,7 @@ class Recording:
 
     def _note(self, choice: Any, milliseconds: float | None) -> None:
         self.waiting.pop(id(choice), None)
-        note_candidate(self.dump_dir, self.row(choice, milliseconds).candidate(""))
+        note_candidate(self.dump_dir, self.row(choice, milliseconds).noted())
 
     def _observed(self, benchmark: Callable[..., float]) -> Callable[..., float]:
         """``benchmark`` of one choice; Inductor turns what it raises into an infinite time and forgets why."""

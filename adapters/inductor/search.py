@@ -19,15 +19,21 @@ _COMPARED = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M", "num_stages", "num_warp
 
 def search_effort(evidence: Evidence) -> Search | None:
     """None where nothing was benchmarked."""
-    tables = evidence.recording.tables
-    if not tables:
+    recording = evidence.recording
+    if not recording.tables:
         return None
     candidates = tuple(
         choice.candidate(f"{table.operation} {' '.join(table.shapes)}", _is_chosen(evidence, choice))
-        for table in tables
+        for table in recording.tables
         for choice in table.choices
     )
-    return Search(scope=_SCOPE, tried=len(candidates), seconds=_seconds(), candidates=candidates)
+    return Search(
+        scope=_SCOPE,
+        tried=len(candidates),
+        untimed=len(recording.waiting),
+        seconds=_seconds(),
+        candidates=candidates,
+    )
 
 
 def _is_chosen(evidence: Evidence, choice: Choice) -> bool:

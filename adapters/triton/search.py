@@ -28,26 +28,26 @@ def search_tiles(
     started = time.perf_counter()
     chosen: list[Tile] = []
     rows: list[Candidate] = []
-    note_generated(dump_dir, [_candidate(kernel, tile, "", False) for kernel in kernels for tile in _tiles(kernel)])
+    note_generated(dump_dir, [_candidate(kernel, tile, "") for kernel in kernels for tile in _tiles(kernel)])
     for kernel in kernels:
         tile, tried = _search(program, kernel, behind, dump_dir)
         chosen.append(tile)
         rows.extend(tried)
     seconds = time.perf_counter() - started
-    return tuple(chosen), Search(scope=_SCOPE, tried=len(rows), seconds=seconds, candidates=tuple(rows))
+    return tuple(chosen), Search(scope=_SCOPE, tried=len(rows), untimed=0, seconds=seconds, candidates=tuple(rows))
 
 
 def _search(program: Program, kernel: KernelSpec, behind: Behind, dump_dir: Path) -> tuple[Tile, list[Candidate]]:
     measured: dict[Tile, float | str] = {}
     for tile in _tiles(kernel):
         measured[tile] = _measure(program, kernel, tile, behind)
-        note_candidate(dump_dir, _candidate(kernel, tile, measured[tile], chosen=False))
+        note_candidate(dump_dir, _candidate(kernel, tile, measured[tile]))
     times = {tile: value for tile, value in measured.items() if isinstance(value, float)}
     if not times:
         raise RuntimeError(f"no tile of {kernel.name} compiles and runs: {next(iter(measured.values()))}")
     best = min(times, key=times.__getitem__)
     _launch(program, kernel, best, behind)()
-    return best, [_candidate(kernel, tile, value, tile == best) for tile, value in measured.items()]
+    return best, [_candidate(kernel, tile, value, best) for tile, value in measured.items()]
 
 
 def _tiles(kernel: KernelSpec) -> tuple[Tile, ...]:
@@ -73,11 +73,12 @@ def _launch(program: Program, kernel: KernelSpec, tile: Tile, behind: Behind) ->
     return launcher(function, kernel, tile, behind(kernel))
 
 
-def _candidate(kernel: KernelSpec, tile: Tile, value: float | str, chosen: bool) -> Candidate:
-    slower = "" if chosen else "slower"
+def _candidate(kernel: KernelSpec, tile: Tile, value: float | str, best: Tile | None = None) -> Candidate:
+    """``best`` is the tile that was chosen, once one is."""
+    slower = "" if best in (tile, None) else "slower"
     return Candidate(
         name=f"{kernel.name} {tile.name}",
-        chosen=chosen,
+        chosen=tile == best,
         parameters=tile.parameters(),
         measured_ns=value if isinstance(value, float) else None,
         refused=slower if isinstance(value, float) else value,

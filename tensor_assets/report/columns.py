@@ -187,6 +187,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "reason": "string",
         "tried": "Int64",
         "untimed": "Int64",
+        "quickest_ns": "Float64",
         "scope": "string",
         "compile_seconds": "Float64",
         "first_execution_seconds": "Float64",

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
+from tensor_worker.artifacts import Search
 
 from tensor_assets.report.columns import IDENTITY
 from tensor_assets.report.reading import Configuration, Snapshot
+from tensor_assets.sessions.effort import quickest
 
 Row = dict[str, Any]
 
@@ -64,6 +66,7 @@ def trials(snapshot: Snapshot) -> list[Row]:
             "reason": trial.outcome.reason,
             "tried": trial.search.tried if trial.search else None,
             "untimed": trial.search.untimed if trial.search else None,
+            "quickest_ns": _quickest_ns(trial.search),
             "scope": trial.search.scope if trial.search else None,
             "compile_seconds": trial.compile_seconds,
             "first_execution_seconds": trial.first_execution_seconds,
@@ -74,6 +77,11 @@ def trials(snapshot: Snapshot) -> list[Row]:
         for record_id, record in snapshot.efforts.items()
         for trial in record.trials
     ]
+
+
+def _quickest_ns(search: Search | None) -> float | None:
+    place = quickest(search)
+    return None if search is None or place is None else search.candidates[place].measured_ns
 
 
 def _placed(configuration: Configuration, position: int) -> Row:

@@ -17,7 +17,7 @@ from tensor_assets.report.figures import root_of_site
 from tensor_assets.report.matrix import configuration_page, shown_clock, target_title
 from tensor_assets.report.reading import Configuration
 from tensor_assets.report.tables import of_main_shapes, of_one_allocation
-from tensor_assets.sessions.effort import paired_ratios
+from tensor_assets.sessions.effort import paired_ratios, quickest
 from tensor_assets.sessions.joining import compare_cells
 from tensor_assets.sessions.method import Axis
 
@@ -94,6 +94,7 @@ class Measurements:
             found.append(
                 {"id": record_id, "record": record, "face": face, "subject": subject, "figure": drawn}
                 | {"ratios": ratios, "scopes": scopes, "reasons": trial_reasons(record)}
+                | {"quickest": [quickest(trial.search) for trial in record.trials]}
             )
         return found
 

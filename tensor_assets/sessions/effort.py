@@ -95,6 +95,12 @@ def paired_ratios(record: EffortRecord, baseline: str = "default") -> dict[str, 
     }
 
 
+def quickest(search: Search | None) -> int | None:
+    """Place of the candidate with the least time by the compiler's own timer, whichever kernel it was for."""
+    times = {place: c.measured_ns for place, c in enumerate(search.candidates) if c.measured_ns} if search else {}
+    return min(times, key=lambda place: times[place], default=None)
+
+
 def _ratio(one: float | None, other: float | None) -> float | None:
     return one / other if one is not None and other is not None else None
 

@@ -67,6 +67,9 @@ class TestTables:
         def tried():
             return [(candidate.name, candidate.measured_ns) for candidate in read_candidates(tmp_path)]
 
+        def beaten():
+            return {candidate.refused for candidate in read_candidates(tmp_path) if candidate.measured_ns} - {""}
+
         offered = list(choices)
         assert recording._generated(offered) is offered
         assert (waiting(), tried()) == (["mm", "triton_mm_1", "triton_mm_2"], [])
@@ -75,6 +78,8 @@ class TestTables:
         assert (waiting(), tried()) == (["mm"], [("triton_mm_2", None), ("triton_mm_1", 20_000)])
         self.table(recording, choices)  # the library call was timed before, for a contraction of the same shape
         assert (waiting(), tried()[2:]) == ([], [("mm", 10_000)])
+        assert beaten() == set()
+        assert not recording.waiting
 
     def test_one_choice_alone_is_no_search(self, recording, choices, tmp_path):
         assert recording._generated([choices[0]]) == [choices[0]]

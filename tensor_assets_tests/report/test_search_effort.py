@@ -108,5 +108,6 @@ def test_the_table_has_a_column_for_each_count(built):
     heads = re.findall(r"<th(?: [^>]*)?>([^<]*)", table)
     cells = [re.findall(r"<td.*?</td>", row, re.DOTALL) for row in re.findall(r"<tr><td.*?</tr>", table, re.DOTALL)]
     plain = [[re.sub(r"<[^>]*>", "", cell).strip() for cell in row] for row in cells]
-    said = {(row[1], row[heads.index("tried")], row[heads.index("not timed")]) for row in plain}
-    assert said == {("default", "1", "0"), ("tuned", "226", "0"), ("expanded", "1,804", "412")}
+    said = {(row[1], *(row[heads.index(head)] for head in ("tried", "not timed", "quickest"))) for row in plain}
+    assert said == {("default", "1", "0", "16.5"), ("tuned", "226", "0", "16.5"), ("expanded", "1,804", "412", "16.5")}
+    assert "/trials/1/search/candidates/1/measured_ns" in table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import msgspec
-from tensor_worker.artifacts import Launch, Search
+from tensor_worker.artifacts import Candidate, Launch, Search
 
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.records import (
@@ -147,8 +147,18 @@ def _trial(block: int, position: int, variant: str, seconds: float, microseconds
             seconds=seconds,
             censored="" if microseconds else "deadline",
             untimed=0 if microseconds else 412,
+            candidates=_candidates(ended=bool(microseconds)),
         ),
         series=_series(microseconds * 1e3, 0.004)[block] if microseconds else None,
+    )
+
+
+def _candidates(ended: bool) -> tuple[Candidate, ...]:
+    """The second is the quickest, and not chosen; of a search that was stopped none is."""
+    return (
+        Candidate(name="beam 0", chosen=ended, measured_ns=17_250.0),
+        Candidate(name="beam 1", chosen=False, measured_ns=16_500.0, refused="slower" if ended else ""),
+        Candidate(name="beam 2", chosen=False, refused="did not compile"),
     )
 
 

@@ -12,7 +12,7 @@ from tensor_worker.messages import Compile, GetStages, Stages, Time
 
 from tensor_assets.evidence.schema import decode
 from tensor_assets.records import Outcome
-from tensor_assets.sessions.effort import compare_effort, paired_ratios
+from tensor_assets.sessions.effort import compare_effort, paired_ratios, quickest
 from tensor_assets.sessions.lease import Lease
 from tensor_assets.workers.failure import WorkerFailed
 from tensor_assets_tests.sessions import simulated as simulation
@@ -28,7 +28,7 @@ from tensor_worker.candidates import note_candidate, note_generated
 dump, timed = Path(sys.argv[1]), int(sys.argv[2])
 note_generated(dump, [Candidate(name=f"tile {number}", chosen=False) for number in range(1401)])
 for number in range(timed):
-    note_candidate(dump, Candidate(name=f"tile {number}", chosen=False, measured_ns=5e3, refused="slower"))
+    note_candidate(dump, Candidate(name=f"tile {number}", chosen=False, measured_ns=5e3))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -112,7 +112,7 @@ def test_what_a_killed_search_would_have_tried_next_is_kept_and_told_apart(compa
     untimed = search.candidates[timed:]
     assert [candidate.name for candidate in untimed] == [f"tile {number}" for number in range(timed, 1401)]
     assert {(candidate.measured_ns, candidate.refused) for candidate in untimed} == {(None, NOT_TIMED)}
-    assert {candidate.refused for candidate in search.candidates[:timed]} <= {"slower"}
+    assert {(candidate.measured_ns, candidate.refused) for candidate in search.candidates[:timed]} <= {(5e3, "")}
     assert decode(msgspec.json.encode(record)) == record
 
 
@@ -149,10 +149,26 @@ def test_the_record_is_one_of_the_store(compare):
 
 def test_a_candidate_that_was_cut_off_is_left_out(tmp_path):
     assert read_candidates(tmp_path) == ()
-    note_candidate(tmp_path, Candidate(name="whole", chosen=True))
+    note_candidate(tmp_path, Candidate(name="whole", chosen=False, measured_ns=5e3))
     with (tmp_path / "candidates.jsonl").open("ab") as file:
         file.write(b'{"name":"cu')
     assert [candidate.name for candidate in read_candidates(tmp_path)] == ["whole"]
+
+
+@pytest.mark.parametrize("early", [{"chosen": True}, {"chosen": False, "measured_ns": 5e3, "refused": "slower"}])
+def test_a_search_that_still_runs_says_of_no_candidate_how_it_fared(tmp_path, early):
+    """Stopped, Inductor's left its quickest of 737 as slower, and had nothing to be slower than."""
+    with pytest.raises(ValueError, match="tile 64: the search still runs"):
+        note_candidate(tmp_path, Candidate(name="tile 64", **early))
+    assert read_candidates(tmp_path) == ()
+
+
+def test_the_quickest_candidate_is_the_least_time_chosen_or_not():
+    times = (None, 7e3, 5e3, 6e3)
+    candidates = tuple(Candidate(name=str(n), chosen=n == 3, measured_ns=ns) for n, ns in enumerate(times))
+    assert quickest(Search(scope="choices", tried=4, seconds=1.0, candidates=candidates)) == 2
+    assert quickest(Search(scope="choices", tried=1, seconds=1.0, candidates=candidates[:1])) is None
+    assert quickest(None) is None
 
 
 def test_candidates_of_one_name_are_told_apart_by_how_many_were_generated(tmp_path):

@@ -122,7 +122,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, str | int | float | bool] = {}
     predicted_ns: float | None = None
     measured_ns: float | None = None
-    refused: str = ""  # compile error, resource limit, slower; empty for the chosen one
+    # Compile error, resource limit, slower. Empty for the chosen one, and for measured ones where nothing was chosen.
+    refused: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

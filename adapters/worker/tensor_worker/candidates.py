@@ -21,7 +21,13 @@ def note_generated(dump_dir: Path, candidates: Iterable[Candidate]) -> None:
 
 
 def note_candidate(dump_dir: Path, candidate: Candidate) -> None:
-    """Append ``candidate``. For adapters to call wherever their compiler has measured or refused one."""
+    """Append ``candidate``. For adapters to call wherever their compiler has measured or refused one.
+
+    Raises ValueError where it is called chosen, or measured and refused: a search that still runs has not chosen, and
+    were it ended now, the quickest so far would be kept as beaten.
+    """
+    if candidate.chosen or (candidate.measured_ns is not None and candidate.refused):
+        raise ValueError(f"{candidate.name}: the search still runs, so it has chosen and beaten nothing yet")
     _append(dump_dir / FILE, (candidate,))
 
 
