@@ -56,11 +56,15 @@ def test_the_h200_captures_are_what_they_say(space: Workspace):
     assert found["projection_join", "tinygrad", "default"].outcome.reason.endswith("product rounded: p, q")
 
 
-def test_the_newer_campaign_stands_where_both_measured(recorded: EvidenceStore):
-    """Though the older one timed Inductor's weight_view twice, and so wrote more often under its key."""
-    days = {(r.key.workload, r.provenance.created[:10]) for _, r in recorded.records(BenchmarkRecord)}
-    assert sorted(workload for workload, day in days if day == "2026-11-29") == ["projection_join", "relu", "residual"]
-    assert len(days) == len({workload for workload, _ in days}) == 10
+def test_the_newest_campaign_stands_where_several_measured(recorded: EvidenceStore):
+    """Though the first one timed Inductor's weight_view twice, and so wrote more often under its key."""
+    where = {(r.key.workload, r.allocation.id) for _, r in recorded.records(BenchmarkRecord)}
+    assert len(where) == len({workload for workload, _ in where}) == 10
+    together = {frozenset(workload for workload, at in where if at == allocation) for _, allocation in where}
+    assert {"gemm", "projection_join", "relu", "residual"} in together
+    assert sorted(map(len, together)) == [4, 6]
+    made = {r.provenance.created[:10] for _, r in recorded.records(BenchmarkRecord, history=True)}
+    assert made == {"2026-11-29", "2026-11-30"}
 
 
 def test_what_the_h200_ran_is_counted_as_the_driver_loaded_it(recorded: EvidenceStore):
@@ -79,6 +83,17 @@ def test_a_search_that_chose_a_wrong_kernel_is_recorded_as_one(recorded: Evidenc
     (chosen,) = (candidate for candidate in wrong.search.candidates if candidate.chosen)
     assert (wrong.block, wrong.variant, wrong.series) == (2, "tuned", None)
     assert sum(str(option).startswith("LOCAL") for option in chosen.parameters.values()) == 3
+
+
+def test_a_search_that_was_stopped_on_a_gpu_is_recorded_with_its_candidates(recorded: EvidenceStore):
+    """Inductor's exhaustive one: all of 1,401 choices are compiled before the first is timed."""
+    (effort,) = (record for _, record in recorded.records(EffortRecord) if record.key.compiler == "inductor")
+    stopped = [trial for trial in effort.trials if trial.outcome.status == "censored"]
+    assert {(trial.variant, trial.outcome.reason) for trial in stopped} == {
+        ("expanded", "no answer to compile within 370 s")
+    }
+    assert [(trial.search.tried, trial.search.untimed) for trial in stopped] == [(737, 664), (748, 653), (785, 616)]
+    assert {len(trial.search.candidates) for trial in stopped} == {1401}
 
 
 def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
