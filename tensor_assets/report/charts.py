@@ -16,7 +16,7 @@ import msgspec
 import pandas as pd
 import vl_convert
 
-from tensor_assets.errors import AllocationMismatch
+from tensor_assets.report.allocations import one_allocation_each, require_one_allocation, without
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.log_axes import logarithmic
 from tensor_assets.report.quantities import duration, percent, significant
@@ -29,6 +29,7 @@ KINDS = {"kernel": "generated kernel", "library": "library call", "memset": "mem
 KIND_COLOURS = {"kernel": "#3d3a9c", "library": "#8785d1", "memset": "#bdbcea", "memcpy": "#dddcf5"}
 BAND_SIGMAS = 2.0
 ROWS = "rows"
+ROW = alt.Step(30, **{"for": "position"})  # pixels for all lanes of a row: on one line marks would hide each other
 CONFIG = {
     "font": FONT,
     "aria": False,  # the page says in words what a drawing shows; a label on every mark would double its size
@@ -69,7 +70,7 @@ def latency(
     rows = rows[(rows.workload == workload) & (rows.target == target)]
     if rows.empty:
         return None
-    _one_allocation(rows, f"{workload} on {target}")
+    require_one_allocation(rows, f"{workload} on {target}")
     scale, unit = _scale(rows.median_ns)
     data = _latency_rows(rows, scale, faces)
     order = [row["label"] for row in data]
@@ -110,7 +111,7 @@ def latency_overview(
     rows = rows[rows.median_ns.notna()]
     if rows.empty:
         return None
-    allocations = one_allocation_each(rows, target)
+    allocations = one_allocation_each(rows, target, left_out)
     unit, data = _overview_rows(rows, faces)
     shown = [workload for workload in order if workload in set(rows.workload)]
     titles = [face_of(name, faces).title for name in in_order(set(rows.compiler), faces)]
@@ -118,9 +119,9 @@ def latency_overview(
     title = _overview_title(rows, faces)
     subtitle = [
         f"{device}, {clock} clock, warm; dots are medians of process medians, n = {len(rows)} configurations",
-        allocations + without(left_out),
+        *allocations,
     ]
-    spec = finished(layers.properties(width=460, height=alt.Step(20)), data, title, subtitle)
+    spec = finished(layers.properties(width=460, height=ROW), data, title, subtitle)
     words = f"{title}. The table beneath holds every number."
     return Chart(
         name=f"overview-{target}-{clock}", spec=spec, title=title, subtitle="; ".join(subtitle), alternative=words
@@ -133,8 +134,8 @@ def activities(
     """Device activities of one invocation by kind, per compiler: of one workload, or of every one of ``order``."""
     rows = kernels[(kernels.target == target) & (kernels.variant == "default")]
     rows = rows[rows.workload == workload] if workload else rows
-    missing = rows[rows.unseen != ""].drop_duplicates(["workload", "compiler"])
-    rows = rows[rows.unseen == ""]
+    wrong, missing = rows[rows.status == "rejected"], rows[(rows.status != "rejected") & (rows.unseen != "")]
+    rows = rows[(rows.status != "rejected") & (rows.unseen == "")]
     if rows.empty:
         return None
     counted = rows.groupby(["workload", "compiler", "kind"]).size().reset_index(name="n")
@@ -143,7 +144,7 @@ def activities(
     bars = _activity_bars(counted, order, titles, bool(workload))
     title, subtitle = (
         _activities_title(rows, workload, faces),
-        f"{device}, planned activities of one invocation, default variants{_incomplete(len(missing))}",
+        f"{device}, planned activities of one invocation, default variants{_left_out(wrong, missing)}",
     )
     if workload:
         spec = finished(bars.properties(width=420, height=alt.Step(22)), data, title, subtitle)
@@ -158,8 +159,12 @@ def activities(
     return Chart(name=name, spec=spec, title=title, subtitle=subtitle, alternative=f"Activities in all: {words}")
 
 
-def _incomplete(plans: int) -> str:
-    return f"; {plans} incomplete plan{'' if plans == 1 else 's'} left out" if plans else ""
+def _left_out(wrong: pd.DataFrame, missing: pd.DataFrame) -> str:
+    """Says of how many cells the activities are not counted: they compute something else, or are not all known."""
+    cells = {"of wrong values": wrong, "with an incomplete plan": missing}
+    counts = {why: len(rows.drop_duplicates(["workload", "compiler"])) for why, rows in cells.items()}
+    said = " and ".join(f"{number} {why}" for why, number in counts.items() if number)
+    return f"; {said} left out" if said else ""
 
 
 def finished(chart: Any, data: list[dict[str, Any]], title: str, subtitle: str | list[str]) -> dict[str, Any]:
@@ -167,19 +172,6 @@ def finished(chart: Any, data: list[dict[str, Any]], title: str, subtitle: str |
     spec: dict[str, Any] = chart.to_dict()
     heading = {"text": title, "subtitle": subtitle, "anchor": "start", "frame": "group", "offset": 12}
     return spec | {"title": heading, "datasets": {ROWS: data}, "background": "transparent", "config": CONFIG}
-
-
-def one_allocation_each(rows: pd.DataFrame, target: str) -> str:
-    """Says how many allocations there are; raises AllocationMismatch where one workload's times come from several."""
-    for workload, own in rows.groupby("workload"):
-        _one_allocation(own, f"{workload} on {target}")
-    count = rows.allocation.nunique()
-    return "all on one allocation" if count == 1 else f"rows come from {count} allocations; compare within a row only"
-
-
-def without(left_out: int) -> str:
-    """Says of how many configurations the times are not drawn; nothing if of none."""
-    return f"; {left_out} timed on another allocation left out" if left_out else ""
 
 
 def svg(chart: Chart) -> str:
@@ -217,20 +209,27 @@ def _overview_layers(data: list[dict[str, Any]], workloads: list[str], unit: str
     legend = alt.Legend(title=None, orient="top", symbolStrokeWidth=0)
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(
         y=alt.Y("workload:N", sort=workloads, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
+        yOffset=lanes([row["compiler"] for row in data]),
         color=_colour(data, "compiler", legend=legend),
         tooltip=[
             "workload:N",
             "compiler:N",
             alt.Tooltip("text:N", title="median"),
             alt.Tooltip("noise:N", title="A/A"),
+            "allocation:N",
         ],
     )
     low, high = min(row["low"] for row in data) / 1.15, max(row["high"] for row in data) * 1.15
     x = partial(logarithmic, title=f"{unit}, {clock} clock, logarithmic axis", low=low, high=high)
     return alt.layer(
         base.mark_rule(strokeWidth=2).encode(x=x("low:Q"), x2="high:Q"),
-        base.mark_point(filled=True, size=60, opacity=1).encode(x=x("median:Q")),
+        base.mark_point(filled=True, size=45, opacity=1).encode(x=x("median:Q")),
     )
+
+
+def lanes(titles: list[str]) -> alt.YOffset:
+    """Compilers of one row below each other, in the order of ``titles``."""
+    return alt.YOffset("compiler:N", sort=list(dict.fromkeys(titles)))
 
 
 def _activity_data(counted: pd.DataFrame, faces: dict[str, Face]) -> list[dict[str, Any]]:
@@ -270,12 +269,6 @@ def _rows(frame: pd.DataFrame) -> Iterator[Any]:
 def _timed(timings: pd.DataFrame, clock: str) -> pd.DataFrame:
     rows = timings[(timings.clock == clock) & (timings.cache == "warm") & (timings.data == "random")]
     return rows[rows.median_ns.notna()]
-
-
-def _one_allocation(rows: pd.DataFrame, what: str) -> None:
-    found = sorted(set(rows.allocation.dropna()))
-    if len(found) > 1:
-        raise AllocationMismatch(f"times of {what} come from {len(found)} allocations ({', '.join(found)})")
 
 
 def _latency_rows(rows: pd.DataFrame, scale: float, faces: dict[str, Face]) -> list[dict[str, Any]]:

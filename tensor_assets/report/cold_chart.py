@@ -9,6 +9,7 @@ import altair as alt
 import pandas as pd
 
 from tensor_assets.records import Comparison
+from tensor_assets.report.allocations import allocations_of
 from tensor_assets.report.charts import INK, QUIET, ROWS, Chart, finished
 from tensor_assets.report.columns import IDENTITY
 from tensor_assets.report.faces import Face, face_of
@@ -39,8 +40,8 @@ def cold_and_warm(
     ]
     title = _title(data)
     subtitle = [
-        f"{device}, {clock} clock; filled: warm, hollow: L2 flushed before every invocation; medians; "
-        "both of a line on one allocation",
+        f"{device}, {clock} clock; filled: warm, hollow: L2 flushed before every invocation; medians",
+        *allocations_of(both, "line"),
         *_quicker_cold(data),
     ]
     spec = finished(_layers(data, clock), data, title, subtitle)
@@ -113,6 +114,7 @@ def _row(row: Any, judged: Comparison | None, faces: dict[str, Face]) -> dict[st
 
 def _layers(data: list[dict[str, Any]], clock: str) -> Any:
     tips = {"label": "configuration", "warm_text": "warm", "cold_text": "cold", "said": "of warm", "interval": "95 %"}
+    tips |= {"allocation": "allocation"}
     base = alt.Chart(alt.NamedData(name=ROWS)).encode(
         y=alt.Y(
             "label:N",

@@ -57,6 +57,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "code_sha256": "string",
         "stage": "string",
         "unseen": "string",
+        "status": "string",
         "capture": "string",
     },
     "timings": {

@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from tensor_assets.records import EffortRecord, Trial
+from tensor_assets.report.allocations import SHORT
 from tensor_assets.report.charts import ROWS, Chart, finished
 from tensor_assets.report.faces import Face
 from tensor_assets.report.log_axes import logarithmic
@@ -40,7 +41,8 @@ def search_effort(record: EffortRecord, subject: str, face: Face) -> Chart | Non
     title = _title(record, subject)
     limits = [*_deadline(record), *_kept_apart(record)]
     subtitle = [
-        f"{record.allocation.device}, host clock, n = {len(data)} fresh processes in paired blocks",
+        f"{record.allocation.device}, allocation {record.allocation.id[:SHORT]}, host clock, "
+        f"n = {len(data)} fresh processes in paired blocks",
         *(["; ".join(limits)] if limits else []),
     ]
     spec = finished(points.properties(width=420, height=220), data, title, subtitle)

@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 
 from tensor_assets.records import Status, Timing
+from tensor_assets.report.allocations import SHORT
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.quantities import duration, duration_in, significant
 from tensor_assets.report.reading import CLOCK_ORDER, Configuration, Snapshot, is_run_target
@@ -131,7 +132,8 @@ def _view(snapshot: Snapshot, target: str, compilers: list[str], faces: dict[str
         shape=shapes.pop() if len(shapes) == 1 else "",
         title=target_title(snapshot, target),
         caption=_caption(target, clock),
-        drawn=_drawn(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells)),
+        drawn=_drawn(target, clock, unit, any(cell.limit is not None for row in rows for cell in row.cells))
+        + _origin(snapshot, target, clock),
         unit=unit,
         columns=tuple(Column(face_of(name, faces), _version(snapshot, name, target)) for name in compilers),
         rows=tuple(rows),
@@ -147,6 +149,13 @@ def _drawn(target: str, clock: str, unit: str, limited: bool) -> str:
         "times compare within a row only; the bar is the time, to the slowest of its row"
         + ("; the tick, the least time possible" if limited else "")
     )
+
+
+def _origin(snapshot: Snapshot, target: str, clock: str) -> str:
+    """Says so where rows were timed on several allocations."""
+    timed = (c for c in snapshot.configurations if c.key.target == target and timing_by(c, clock))
+    found = {c.benchmark.allocation.id for c in timed if c.benchmark and c.benchmark.allocation}
+    return f"; rows come from {len(found)} allocations" if len(found) > 1 else ""
 
 
 def _caption(target: str, clock: str) -> str:
@@ -246,6 +255,8 @@ def _hover(configuration: Configuration, timing: Timing | None) -> str:
     if timing and timing.median_ns:
         noise = f", A/A ±{significant(100 * timing.noise, 2)} %" if timing.noise is not None else ""
         parts.append(f"{duration(timing.median_ns)} {timing.clock} clock{noise}, {len(timing.series)} processes")
+        if configuration.benchmark and configuration.benchmark.allocation:
+            parts.append(f"allocation {configuration.benchmark.allocation.id[:SHORT]}")
     return " · ".join(parts)
 
 

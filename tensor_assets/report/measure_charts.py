@@ -9,15 +9,16 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from tensor_assets.report.allocations import one_allocation_each
 from tensor_assets.report.charts import (
     BAND,
     BAND_SIGMAS,
     QUIET,
+    ROW,
     ROWS,
     Chart,
     finished,
-    one_allocation_each,
-    without,
+    lanes,
 )
 from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.log_axes import logarithmic
@@ -42,14 +43,15 @@ def clocks(
     present = [clock for clock in SHOWN_CLOCKS if clock in set(rows.clock)]
     if len(present) < 2:
         return None
-    allocations = one_allocation_each(rows, target)
+    allocations = one_allocation_each(rows, target, left_out)
     data = [_clock_row(row, faces) for row in rows.itertuples(index=False)]
     titles = [face_of(name, faces).title for name in in_order(set(rows.compiler), faces)]
     shown = [workload for workload in order if workload in set(rows.workload)]
     panels = alt.hconcat(*(_clock_panel(data, clock, shown, titles, faces) for clock in present), spacing=14)
     title = _clock_title(rows, present)
     subtitle = [
-        f"{device}, warm caches, n = {len(data)} timings; logarithmic axes in µs; {allocations}" + without(left_out),
+        f"{device}, warm caches, n = {len(data)} timings; logarithmic axes in µs",
+        *allocations,
         f"dot: median of process medians; line: their range; band: ±{BAND_SIGMAS:g} A/A standard deviations",
     ]
     spec = finished(panels, data, title, subtitle)
@@ -142,7 +144,8 @@ def _clock_panel(
         .transform_filter(f"datum.clock === '{clock}'")
         .encode(
             y=alt.Y("workload:N", sort=workloads, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True)),
-            tooltip=["workload:N", "compiler:N", "clock:N", alt.Tooltip("text:N", title="median")],
+            yOffset=lanes(titles),
+            tooltip=["workload:N", "compiler:N", "clock:N", alt.Tooltip("text:N", title="median"), "allocation:N"],
         )
     )
     own = [row for row in data if row["clock"] == clock]
@@ -151,15 +154,15 @@ def _clock_panel(
     x = partial(logarithmic, title=MEANINGS[clock], low=low, high=high)
     legend = alt.Legend(title=None, orient="top", symbolStrokeWidth=0)
     return alt.layer(
-        base.mark_rule(strokeWidth=7, color=BAND).encode(x=x("band_low:Q"), x2="band_high:Q"),
+        base.mark_rule(strokeWidth=5, color=BAND).encode(x=x("band_low:Q"), x2="band_high:Q"),
         base.mark_rule(strokeWidth=2).encode(
             x=x("low:Q"), x2="high:Q", color=alt.Color("compiler:N", scale=scale, legend=legend)
         ),
-        base.mark_point(filled=True, size=55, opacity=1).encode(
+        base.mark_point(filled=True, size=40, opacity=1).encode(
             x=x("median:Q"),
             color=alt.Color("compiler:N", scale=scale, legend=legend),
         ),
-    ).properties(width=250, height=alt.Step(20))
+    ).properties(width=250, height=ROW)
 
 
 def _clock_title(rows: pd.DataFrame, present: list[str]) -> str:

@@ -10,6 +10,7 @@ from tensor_worker.messages import Cache
 
 from tensor_assets.records import BenchmarkRecord, Comparison, EffortRecord, Series, SessionRecord
 from tensor_assets.report import charts, measure_charts
+from tensor_assets.report.allocations import SHORT
 from tensor_assets.report.charts import Chart
 from tensor_assets.report.cold_chart import COLD_CLOCKS, cold_and_warm
 from tensor_assets.report.effort_chart import search_effort
@@ -61,6 +62,21 @@ def shared_numbers(methods: list[dict[str, float | int | str]]) -> dict[str, flo
     return {name: value for name, value in methods[0].items() if all(m.get(name) == value for m in methods)}
 
 
+def by_allocation(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of one allocation below each other, the one used last first; where there are several, each opens with
+    what a reader calls it."""
+    own: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        own[_allocation_of(row["c"])].append(row)
+    made = {name: max(row["c"].benchmark.provenance.created for row in of) for name, of in own.items()}
+    found = []
+    for name in sorted(own, key=made.__getitem__, reverse=True):
+        opening = {"allocation": name[:SHORT], "day": made[name][:10], "count": len(own[name])}
+        found += [row | {"opening": None} for row in own[name]]
+        found[-len(own[name])]["opening"] = opening if len(own) > 1 else None
+    return found
+
+
 def trial_reasons(record: EffortRecord) -> list[str]:
     """Why each trial has no time. Records of before 2026-12 say of every wrong one that it was so after timing."""
     timed = {block.process for block in record.blocks}
@@ -108,21 +124,30 @@ class Measurements:
         return self._drawn(measure_charts.candidates(named))
 
     def methods(self) -> list[dict[str, Any]]:
-        """How the sessions were made: each method once, under it those that used it with what is their own."""
+        """How the sessions of these times were made: each method once, under it who used it with what is its own."""
         order = {workload: place for place, workload in enumerate(self._snapshot.workloads())}
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for record_id, session in self._snapshot.sessions.items():
+        for record_id, session in self._standing().items():
             self._writer.files.add_record(record_id, session, "session record")
             found[method_of(session)].append({"id": record_id, "session": session})
         methods = []
         for name, rows in found.items():
             shared = shared_numbers([row["session"].method for row in rows])
             rows.sort(key=lambda row: (row["session"].key.target, order.get(row["session"].key.workload, 0)))
-            own = [{k: v for k, v in row["session"].method.items() if k not in shared} for row in rows]
+            own = [{k: _said(v) for k, v in row["session"].method.items() if k not in shared} for row in rows]
             methods.append(
                 {"name": name, "shared": shared, "rows": [r | {"own": o} for r, o in zip(rows, own, strict=True)]}
             )
         return methods
+
+    def older_sessions(self) -> int:
+        """Sessions in the store whose times others have taken the place of."""
+        return len(self._snapshot.sessions.keys() - self._standing().keys())
+
+    def _standing(self) -> dict[str, SessionRecord]:
+        """The sessions that made the times of the configurations as they stand."""
+        used = {c.benchmark.session for c in self._snapshot.configurations if c.benchmark}
+        return {record_id: session for record_id, session in self._snapshot.sessions.items() if record_id in used}
 
     def _target(self, target: str) -> dict[str, Any]:
         faces, order = self._writer.faces, self._snapshot.workloads()
@@ -159,7 +184,7 @@ class Measurements:
                     at, cold = _places(c, "warm"), _places(c, "cold")
                     rows.append({"c": c, "face": self._writer.face(c), "page": place, "at": at, "cold": cold})
         against = judged_together([row["c"] for row in rows])
-        return [row | {"against": against.get(row["c"].benchmark_id)} for row in rows]
+        return [row | {"against": against.get(row["c"].benchmark_id)} for row in by_allocation(rows)]
 
     def _named(self, c: Configuration) -> str:
         variant = "" if c.key.variant == "default" else f" {c.key.variant}"
@@ -167,6 +192,14 @@ class Measurements:
 
     def _drawn(self, chart: Chart | None) -> Markup:
         return self._writer.figures.figure(chart, root_of_site(self._page)) if chart else Markup("")
+
+
+def _allocation_of(c: Configuration) -> str:
+    return c.benchmark.allocation.id if c.benchmark and c.benchmark.allocation else ""
+
+
+def _said(value: float | int | str) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _places(c: Configuration, cache: Cache) -> dict[str, int]:

@@ -203,6 +203,7 @@ def _kernels(configuration: Configuration) -> Iterator[Row]:
             "code_sha256": launch.code_sha256,
             "stage": launch.stage,
             "unseen": " ".join(configuration.unseen),
+            "status": configuration.status,
             "capture": configuration.capture_id,
         }
 

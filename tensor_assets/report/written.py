@@ -105,6 +105,7 @@ class WrittenPages:
             "efforts": shown.efforts(),
             "searches": shown.searches(),
             "methods": shown.methods(),
+            "older": shown.older_sessions(),
         }
 
     def _noises(self) -> dict[str, list[str]]:

@@ -185,7 +185,9 @@ def test_trials_that_have_no_time_are_counted_beside_the_chart(built):
     )
     assert search_effort(
         msgspec.structs.replace(record, method={"deadline_seconds": 90.0}), "x", FACES["tinygrad"]
-    ).subtitle.startswith("NVIDIA H200, host clock, n = 4 fresh processes in paired blocks; each search given 90 s")
+    ).subtitle.startswith(
+        "NVIDIA H200, allocation 84ff98ac, host clock, n = 4 fresh processes in paired blocks; each search given 90 s"
+    )
     assert chart.title == "x: called, tuned is 1.4× quicker in its block"
 
 
