@@ -125,7 +125,7 @@ def _layers(data: list[dict[str, Any]], clock: str) -> Any:
         tooltip=[alt.Tooltip(f"{name}:N", title=title) for name, title in tips.items()],
     )
     ends = [row[state] for row in data for state in ("warm", "cold")]
-    x = logarithmic("warm:Q", f"µs, {clock} clock, logarithmic axis", min(ends) / 1.15, max(ends) * 1.3)
+    x = logarithmic("warm:Q", f"µs, {clock} clock, logarithmic axis", min(ends) / 1.15, max(ends) * 1.3, above=True)
     text = base.mark_text(align="left", dx=9, fontSize=11)
     return alt.layer(
         base.mark_rule(color=QUIET).encode(x=x, x2="cold:Q"),

@@ -10,9 +10,11 @@ FEWEST, MOST = 3, 8  # ticks: fewer do not say how an axis runs, more collide
 STEPS = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 4, 5, 6, 8), (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9))
 
 
-def logarithmic(field: str, title: str, low: float, high: float) -> alt.X:
-    """The channel of a quantity that lies between ``low`` and ``high``, both above 0."""
-    return alt.X(field, title=title, axis=_axis(low, high), scale=_scale(low, high))
+def logarithmic(field: str, title: str, low: float, high: float, *, above: bool = False) -> alt.X:
+    """The channel of a quantity that lies between ``low`` and ``high``, both above 0. ``above`` is for tall charts."""
+    axis = _axis(low, high)
+    axis.orient = "top" if above else alt.Undefined
+    return alt.X(field, title=title, axis=axis, scale=_scale(low, high))
 
 
 def logarithmic_upwards(field: str, title: str, low: float, high: float) -> alt.Y:

@@ -14,6 +14,7 @@ WIDTH = 326  # pixels: a page's text on a screen of 360
 _LETTER = 6.2  # pixels, of a label's 11 points; a little wide, so that estimates err towards room
 _SIDE_LABEL = 18  # letters: longer ones would leave a plot less than two thirds of the width
 _ABOVE = {"labelAlign": "left", "labelBaseline": "bottom", "labelPadding": 0, "labelOffset": -9, "labelLimit": WIDTH}
+_CLEAR = 10  # pixels between an axis at the top and the first label
 _STEP_ABOVE = 36  # pixels a row, label and mark
 
 
@@ -45,6 +46,9 @@ def _fit(narrow: Spec) -> None:
     if above:
         for channel in _channels(narrow, "y"):
             channel["axis"] = (channel.get("axis") or {}) | _ABOVE
+        for channel in _channels(narrow, "x"):
+            if (channel.get("axis") or {}).get("orient") == "top":
+                channel["axis"]["offset"] = _CLEAR
         narrow["height"] = {"step": _STEP_ABOVE}
     if isinstance(height := narrow.get("height"), dict):  # the drawer warns of a step beside a width to fit
         narrow["height"] = height["step"] * len(_labels(narrow, narrow))

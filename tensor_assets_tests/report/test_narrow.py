@@ -72,3 +72,10 @@ def test_long_labels_stand_above_what_they_name(drawn):
     axis = narrowed(drawn["cold"].spec)["layer"][0]["encoding"]["y"]["axis"]
     assert axis["labelAlign"] == "left"
     assert "labelAlign" not in narrowed(drawn["latency"].spec)["layer"][0]["encoding"]["y"]["axis"]
+
+
+def test_an_axis_at_the_top_keeps_clear_of_the_first_label(drawn):
+    axes = [layer["encoding"]["x"].get("axis", {}) for layer in drawn["cold"].spec["layer"]]
+    assert "top" in {axis.get("orient") for axis in axes}
+    for layer, axis in zip(narrowed(drawn["cold"].spec)["layer"], axes, strict=True):
+        assert ("offset" in layer["encoding"]["x"].get("axis", {})) == (axis.get("orient") == "top")
