@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tensor_worker.activities import activity
 from tensor_worker.artifacts import Decision
 from tensor_worker.program import Op
 
@@ -124,7 +125,7 @@ def _roundings(evidence: Evidence, texts: Mapping[str, StageText], calls: Comput
             code = OUTPUT_CODE if call.kernel is None else kernel_stage(call.name)
             yield Decision(
                 subject=f"rounding of {name}",
-                result=f"in launch {index}, {call.name}" if rounding else f"none of its own in {call.name}",
+                result=f"in {activity(index)}, {call.name}" if rounding else f"none of its own in {call.name}",
                 before=_at(evidence, texts, "fx", op),
                 after=code,
                 mechanism=_rounding_mechanism(evidence),

@@ -25,6 +25,7 @@ class Case:
     correspondences: tuple[Correspondence, ...]
     gpu: bool
     sources: dict[str, str]  # library kernel → where its source declares it
+    owners: tuple[int | None, ...]  # of each activity, its routine
 
     def where(self, stage: str, op: str) -> str:
         """``stage:first-last`` around everything that stands for the op there; the stage alone where nothing does."""
@@ -38,6 +39,9 @@ class Case:
 
     def consumers(self, name: str) -> list[Op]:
         return [op for op in self.program.ops if name in op.of]
+
+    def activities(self, routine: int) -> list[Launch]:
+        return [launch for launch, owner in zip(self.plan.launches, self.owners, strict=True) if owner == routine]
 
 
 def decisions(case: Case) -> Iterator[Decision]:
@@ -137,11 +141,12 @@ def _fusions(case: Case) -> Iterator[Decision]:
     for index, routine in enumerate(case.invocation.routines):
         if len(routine.computes) < 2:
             continue
-        launches = [launch for launch in case.plan.launches if set(launch.computes) & set(routine.computes)]
-        apart = case.gpu and len(launches) > 1
+        kinds = [launch.kind for launch in case.activities(index)]
+        apart = case.gpu and len(kinds) > 1
+        carried_out = f"{len(kinds)} device activities: {', '.join(kinds)}" if apart else "one call of generated code"
         yield Decision(
             subject=f"fusion of {', '.join(routine.computes)}",
-            result=f"one routine, {f'{len(launches)} device activities' if apart else 'one call of generated code'}",
+            result=f"one routine, {carried_out}",
             before=case.where("mapped", routine.computes[0]),
             after=case.where("fused", routine.computes[0]),
             mechanism=f"#mogg.fusion ({' + '.join(routine.kinds)}) of {', '.join(leaf.op for leaf in routine.leaves)}",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tensor_worker.artifacts import Buffer, Launch, LaunchKind, Plan
+from tensor_worker.activities import activity
+from tensor_worker.artifacts import INFERRED, Buffer, Launch, LaunchKind, Plan
 from tensor_worker.program import Program
 
 from .code import Kernel, RoutineCode
@@ -13,6 +14,10 @@ from .roundings import roundings
 from .routines import Invocation, Routine
 
 Extent = tuple[int, int, int]
+
+# Where a call stands that the launch trace does not show.
+_AFTER_MEMSET = "after the memset that clears its workspace"
+_BEFORE_KERNELS = "before the kernels of its routine and of later ones"
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Step:
 
     launch: Launch
     routine: int | None
+    placed: str = ""  # where it stands by a rule, because the launch trace does not show it; empty where it does
 
 
 def host_steps(invocation: Invocation, codes: Sequence[RoutineCode]) -> list[Step]:
@@ -80,7 +86,8 @@ def observed_steps(invocation: Invocation, codes: Sequence[RoutineCode], trace: 
         contraction, _ = split_contraction(routine)
         if code.library_calls and not set(contraction) <= _computed(index, steps):
             launch = Launch(kind="library", name=code.library_calls[-1], computes=contraction)
-            steps.insert(_place(index, steps), Step(launch, index))
+            place, why = _place(index, steps)
+            steps.insert(place, Step(launch, index, why))
     return steps
 
 
@@ -89,13 +96,15 @@ def _computed(index: int, steps: Sequence[Step]) -> set[str]:
     return {name for step in steps if step.routine == index for name in step.launch.computes}
 
 
-def _place(index: int, steps: Sequence[Step]) -> int:
-    """After the memset that clears its workspace, before the kernels of this and later routines."""
+def _place(index: int, steps: Sequence[Step]) -> tuple[int, str]:
+    """After the memset that clears its workspace, before the kernels of this and later routines; and which it is."""
     owned = [(position, step.routine) for position, step in enumerate(steps) if step.routine is not None]
     end = next((position for position, routine in owned if routine >= index), len(steps))
     start = max((position + 1 for position, routine in owned if position < end), default=0)
-    cleared = (position + 1 for position in range(start, end) if steps[position].launch.kind == "memset")
-    return next(cleared, end)
+    for position in range(start, end):
+        if steps[position].launch.kind == "memset":
+            return position + 1, _AFTER_MEMSET
+    return end, _BEFORE_KERNELS
 
 
 def launched_kernels(code: RoutineCode) -> list[Kernel]:
@@ -138,8 +147,18 @@ def make_plan(program: Program, invocation: Invocation, steps: Sequence[Step], m
         launches=tuple(step.launch for step in steps),
         buffers=tuple(_buffers(program, invocation, steps)),
         roundings=tuple(roundings(program, invocation, [(step.launch, step.routine) for step in steps], mogg)),
-        notes=(*notes, *_unseen(program, invocation, steps)),
+        notes=(*notes, *_placed(steps), *_unseen(program, invocation, steps)),
     )
+
+
+def _placed(steps: Sequence[Step]) -> list[str]:
+    """A note for every activity whose place in the order no trace has shown."""
+    return [
+        f"{INFERRED}the place of {activity(position)}, {step.launch.name}, which MAX's launch trace does not show; "
+        f"by rule it stands {step.placed}"
+        for position, step in enumerate(steps)
+        if step.placed
+    ]
 
 
 def _unseen(program: Program, invocation: Invocation, steps: Sequence[Step]) -> list[str]:
@@ -153,12 +172,21 @@ def _unseen(program: Program, invocation: Invocation, steps: Sequence[Step]) -> 
 def inferred_notes(invocation: Invocation, codes: Sequence[RoutineCode], steps: Sequence[Step]) -> list[str]:
     """Which library launches stand in the plan by inference: no trace shows them, nor their routine's own code."""
     return [
-        f"inferred: {step.launch.name} computes {', '.join(step.launch.computes)}; MAX's host function for "
+        f"{INFERRED}{step.launch.name} computes {', '.join(step.launch.computes)}; MAX's host function for "
         f"{invocation.routines[step.routine].name} and its neighbours calls it, outside that routine's own part"
         for step in steps
         if step.routine is not None and step.launch.name in codes[step.routine].library_calls
         if codes[step.routine].inferred
     ]
+
+
+def owning_routines(steps: Sequence[Step]) -> tuple[int | None, ...]:
+    """Of each activity the routine that it is part of: a memset right before a library call is that call's."""
+    following = (*steps[1:], None)
+    return tuple(
+        later.routine if later and (step.launch.kind, later.launch.kind) == ("memset", "library") else step.routine
+        for step, later in zip(steps, following, strict=True)
+    )
 
 
 class _Owners:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tensor_worker.adapter import Unavailable
@@ -22,10 +23,17 @@ from .planning import (
     launched_kernels,
     make_plan,
     observed_steps,
+    owning_routines,
 )
 from .routines import read_invocation
 from .semantic import STAGE, semantic_graph
 from .stages import Dumps, code_correspondences, correspondences, write_dumps, write_machine
+
+
+@dataclass(frozen=True)
+class Planned:
+    plan: Plan
+    owners: tuple[int | None, ...]  # of each launch, the routine that it is part of
 
 
 class Report:
@@ -50,14 +58,15 @@ class Report:
         self._graph = semantic_graph(built.text, built.located, program)
         self._stages = self._write(dump_dir, dumps) if dump_dir is not None and dumps is not None else ()
 
-    def plan(self, trace: Sequence[Observed] | None = None, notes: Sequence[str] = ()) -> Plan:
+    def plan(self, trace: Sequence[Observed] | None = None, notes: Sequence[str] = ()) -> Planned:
         """``trace`` is what MAX's launch trace saw of one invocation on a GPU; without one, what was compiled."""
         steps = self._steps(trace)
         inferred = inferred_notes(self._invocation, self._facts.codes, steps)
         all_notes = [*self._notes(trace), *notes, *inferred]
-        return make_plan(self._program, self._invocation, steps, self._facts.mgp, all_notes)
+        plan = make_plan(self._program, self._invocation, steps, self._facts.mgp, all_notes)
+        return Planned(plan, owning_routines(steps))
 
-    def capture(self, plan: Plan) -> Capture:
+    def capture(self, planned: Planned) -> Capture:
         """Raises Unavailable where MAX compiled nothing, because its cache had the program."""
         if self._dumps is None:
             raise Unavailable(
@@ -71,18 +80,19 @@ class Report:
         case = Case(
             program=self._program,
             invocation=self._invocation,
-            plan=plan,
+            plan=planned.plan,
             texts={stage: kept.text for stage, kept in self._dumps.cuts.items()} | {STAGE: self._semantic},
             correspondences=found,
             gpu=self._target != "cpu",
             sources=self._dumps.cuts["mgp"].sources,
+            owners=planned.owners,
         )
         return Capture(
             stages=self._stages,
             graph=self._graph,
             decisions=tuple(decisions(case)),
             correspondences=found,
-            search=self._alternatives(plan),
+            search=self._alternatives(planned.plan),
         )
 
     def _write(self, dump_dir: Path, dumps: Dumps) -> tuple[Stage, ...]:

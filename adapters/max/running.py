@@ -12,7 +12,7 @@ from tensor_worker.artifacts import Capture, Plan
 from tensor_worker.program import Program
 
 from .planning import Observed
-from .report import Report
+from .report import Planned, Report
 
 GRAPH_KEY = 1  # MAX files captured device graphs under a number of the caller's
 
@@ -46,7 +46,7 @@ class MaxImplementation(Implementation):
         self._reused = False
         self._replayed: list[driver.Buffer] = []  # what a captured graph writes; it must outlive the graph
         self._report = report
-        self._plan: Plan | None = None
+        self._planned: Planned | None = None
 
     def upload(self, inputs: Arrays) -> None:
         self.place(inputs)
@@ -92,15 +92,18 @@ class MaxImplementation(Implementation):
         return 1  # this process compiles once, before there is an implementation; execution never does
 
     def capture(self) -> Capture:
-        return self._report.capture(self.plan())
+        return self._report.capture(self._planning())
 
     def plan(self) -> Plan:
-        if self._plan is None:
+        return self._planning().plan
+
+    def _planning(self) -> Planned:
+        if self._planned is None:
             trace = None if self._device.is_host else self._launch_trace()
             state = "lay in poisoned memory" if self._reused else "lay in fresh memory, not in what was poisoned"
             notes = [f"the outputs that were read last {state}", *self._library]
-            self._plan = self._report.plan(trace, notes)
-        return self._plan
+            self._planned = self._report.plan(trace, notes)
+        return self._planned
 
     def _launch_trace(self) -> list[Observed]:
         """What MAX enqueues for one invocation, by its own record. The first invocations are over by now."""
@@ -152,10 +155,10 @@ class CompiledOnly(Implementation):
         self._report = report
 
     def capture(self) -> Capture:
-        return self._report.capture(self.plan())
+        return self._report.capture(self._report.plan())
 
     def plan(self) -> Plan:
-        return self._report.plan()
+        return self._report.plan().plan
 
     def upload(self, inputs: Arrays) -> None:
         raise Unavailable(f"compiled for {self.device}, never run: MAX compiled for a virtual device")

@@ -54,9 +54,9 @@ def _kernel_lines(
 
 
 def kernel_section(text: str, index: int) -> Lines:
-    """The lines of one kernel in a stage that holds them all, each under ``# kernel N: …``."""
+    """The lines of one kernel in a stage that holds them all, each under ``# activity N: …``."""
     lines = text.splitlines()
-    starts = [number for number, line in enumerate(lines, start=1) if line.startswith("# kernel ")]
+    starts = [number for number, line in enumerate(lines, start=1) if line.startswith("# activity ")]
     end = starts[index + 1] - 1 if index + 1 < len(starts) else len(lines)
     return (starts[index], end)
 

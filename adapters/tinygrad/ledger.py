@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tensor_worker.activities import activity
 from tensor_worker.artifacts import Decision, Plan, Rounding
 from tensor_worker.program import Op, Program
 from tinygrad.codegen.opt import OptOps
@@ -126,7 +127,7 @@ class Ledger:
         for rounding in self._plan.roundings:
             yield Decision(
                 subject=f"rounding of {rounding.boundary}",
-                result=f"in kernel {rounding.launch}" + ("" if rounding.certain else ", by its store alone"),
+                result=f"in {activity(rounding.launch)}" + ("" if rounding.certain else ", by its store alone"),
                 before=STAGE,
                 after=code_stage(rounding.launch),
                 mechanism=self._rounding_mechanism(rounding),

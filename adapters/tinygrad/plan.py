@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tensor_worker.activities import activity
 from tensor_worker.artifacts import Buffer, Extent, Launch, Plan
 from tensor_worker.normalize import code_sha256
 from tensor_worker.program import Program
@@ -112,8 +113,8 @@ def _touches(kernel: Kernel, indices: Sequence[int], buffer: UOp) -> bool:
 
 
 def _notes(fusions: Sequence[Fusion]) -> tuple[str, ...]:
-    unsure = [str(index) for index, fusion in enumerate(fusions) if not fusion.certain]
+    unsure = [activity(index) for index, fusion in enumerate(fusions) if not fusion.certain]
     notes = ["tinygrad keeps no link from a kernel to its tensors; what a kernel computes is found from its buffers"]
     if unsure:
-        notes.append(f"the arithmetic of kernel {', '.join(unsure)} differs from the tensor graph's")
+        notes.append(f"the arithmetic of {', '.join(unsure)} differs from the tensor graph's")
     return tuple(notes)

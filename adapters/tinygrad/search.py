@@ -176,7 +176,7 @@ class BeamWatch:
 
 def _candidate(entry: dict[str, Any], *, chosen: bool, refused: str) -> Candidate:
     return Candidate(
-        name=f"kernel {entry['kernel']}, candidate {entry['number']}",
+        name=f"kernel {entry['kernel'] + 1}, candidate {entry['number'] + 1}",
         chosen=chosen,
         parameters={
             "kernel": entry["kernel"],

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tensor_worker.activities import activity
 from tensor_worker.artifacts import Language, Stage
 from tensor_worker.dump import write_stage
 from tinygrad.helpers import ansistrip
@@ -96,27 +97,28 @@ def write_stages(
 def _code_stages(dump_dir: Path, index: int, kernel: Kernel, machine: Machine) -> list[Stage]:
     on_gpu = machine.resources is not None
     language: Language = "cuda" if on_gpu else "c"
-    title = f"{'CUDA' if on_gpu else 'C'} of kernel {index}: {kernel.name}"
+    title = f"{'CUDA' if on_gpu else 'C'} of {activity(index)}: {kernel.name}"
     renderer = "CUDARenderer" if on_gpu else "ClangRenderer"
     stages = [write_stage(dump_dir, code_stage(index), title, "code", language, kernel.source + "\n", renderer)]
     if on_gpu:
-        title = f"PTX of kernel {index}"
+        title = f"PTX of {activity(index)}"
         stages.append(write_stage(dump_dir, f"ptx-{index}", title, "code", "ptx", machine.shipped, "NVRTC"))
     name, by, text = machine_stage(index), machine.made_by, machine.disassembly
-    title = f"{'SASS' if on_gpu else 'Assembly'} of kernel {index}"
+    title = f"{'SASS' if on_gpu else 'Assembly'} of {activity(index)}"
     stages.append(write_stage(dump_dir, name, title, "machine", "sass" if on_gpu else "asm", text, by))
     return stages
 
 
 def _scheduled(kernels: Sequence[Kernel]) -> str:
     return "\n".join(
-        f"# kernel {index}: {kernel.name}\n{pyrender(kernel.ast)}\n" for index, kernel in enumerate(kernels)
+        f"# {activity(index)}: {kernel.name}\n{pyrender(kernel.ast)}\n" for index, kernel in enumerate(kernels)
     )
 
 
 def _optimized(kernels: Sequence[Kernel]) -> str:
     return "\n".join(
-        f"# kernel {index}: {kernel.name}\n{ansistrip(pyrender(kernel.sink))}\n" for index, kernel in enumerate(kernels)
+        f"# {activity(index)}: {kernel.name}\n{ansistrip(pyrender(kernel.sink))}\n"
+        for index, kernel in enumerate(kernels)
     )
 
 
@@ -124,6 +126,6 @@ def _linearized(kernels: Sequence[Kernel]) -> str:
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         for index, kernel in enumerate(kernels):
-            print(f"kernel {index}: {kernel.name}")
+            print(f"{activity(index)}: {kernel.name}")
             print_uops(list(kernel.lines))
     return ansistrip(text.getvalue())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tensor_worker.activities import activity
 from tensor_worker.artifacts import Decision, Launch, Plan
 from tensor_worker.program import Op, Program
 
@@ -109,7 +110,7 @@ class Ledger:
         for rounding in self._plan.roundings:
             yield Decision(
                 subject=f"rounding of {rounding.boundary}",
-                result=f"in launch {rounding.launch}",
+                result=f"in {activity(rounding.launch)}",
                 before="relax",
                 after=SOURCE,
                 mechanism="TensorIR types: every value of the group has its own buffer type",
@@ -131,7 +132,7 @@ class Ledger:
     def _confirmation(self, index: int) -> str:
         if self._ran:
             return f"the virtual machine ran {', '.join(self._ran)}"
-        return f"call {index} of the bytecode"
+        return f"call {index + 1} of the bytecode"
 
     def _launches(self, call: int) -> Sequence[Launch]:
         start = sum(len(one.kernels) for one in self._called[:call])

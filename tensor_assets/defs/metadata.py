@@ -121,7 +121,7 @@ def plan_metadata(captures: Sequence[Stored[CaptureRecord]]) -> Metadata:
         record.outcome,
         default.reused,
         {
-            "device": dg.MetadataValue.text(record.device or "–"),
+            "device": dg.MetadataValue.text((record.allocation.device if record.allocation else record.device) or "–"),
             **({"fingerprint": dg.MetadataValue.text(record.fingerprint)} if record.fingerprint else {}),
             **({"kernels": table(kernels)} if kernels else {}),
             "variants": table(variants),

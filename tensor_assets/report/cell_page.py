@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
-from tensor_worker.artifacts import Plan
+from tensor_worker.artifacts import INFERRED, Plan
 from tensor_worker.program import Program
 
 from tensor_assets.claims.code import matrix_opcodes
@@ -16,6 +16,7 @@ from tensor_assets.report.faces import Face, face_of, in_order
 from tensor_assets.report.highlight import Highlighter
 from tensor_assets.report.matrix import configuration_page, target_title, workload_page
 from tensor_assets.report.memory import memory_uses
+from tensor_assets.report.older_words import told_decisions
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import extents
 from tensor_assets.report.reading import Configuration, PublicStore, Snapshot, is_run_target, matrix_instruction
@@ -74,10 +75,12 @@ def cell_context(
 
 def _plan_context(configuration: Configuration, program: Program | None) -> dict[str, Any]:
     """What the page tells of the selected plan; empty where there is none."""
-    plan = configuration.capture.plan or Plan(launches=())
+    plan, captured = configuration.capture.plan or Plan(launches=()), configuration.capture.capture
     return {
         "memory": memory_uses(plan, program),
+        "decisions": told_decisions(captured.decisions, plan) if captured else [],
         "intermediate": intermediate_bytes(plan),
+        "inferred": any(note.startswith(INFERRED) for note in plan.notes),
         "fusion": fusion_map(plan, list(op_hues(program))) if plan.launches else [],
         "geometry": [(extents(launch.grid), extents(launch.block)) for launch in plan.launches],
         "apart": any(map(configuration.loaded_registers, range(len(plan.launches)))),

@@ -212,16 +212,16 @@ COLUMNS: dict[str, dict[str, str]] = {
 
 DESCRIPTIONS = {
     "cells": "one row per cell, variant, target and shape, whatever its outcome",
-    "kernels": "planned device activities in launch order",
+    "kernels": "planned device activities in launch order, by their position",
     "timings": "one row per configuration, clock, cache state and data",
     "processes": "the timing processes behind every median",
     "verdicts": "every judgement of every output on every fixture",
     "stages": "captured native representations with the hash of their text",
-    "buffers": "memory of one invocation, by the launches that write and last read it (0-based), as its compiler tells "
-    "it: of a whole routine, where a routine is several launches",
-    "roundings": "where each boundary is rounded, and the words of the code that show it",
+    "buffers": "memory of one invocation, by the positions of the activities that write and last read it, as its "
+    "compiler tells it: of a whole routine, where a routine is several launches",
+    "roundings": "where each boundary is rounded, by the activity's position, and the words of the code that show it",
     "candidates": "implementations that a search considered, by the compiler's own timer",
     "profiles": "traced device activities with their median times, occupancy and counted operations",
-    "trials": "fresh processes of a search-effort comparison",
+    "trials": "fresh processes of a search-effort comparison; its blocks count from 0",
     "environments": "the isolated environment of each compiler",
 }

@@ -35,6 +35,7 @@ from tensor_assets.records import (
 )
 from tensor_assets.releases.accepted import environments_not_accepted
 from tensor_assets.report.names import Names, names_of
+from tensor_assets.report.older_words import told_stage
 from tensor_assets.sessions.joining import require_joinable
 
 SIMULATED_TARGETS = ("sm_",)  # prefixes of targets that code is compiled for and never run on
@@ -87,6 +88,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         return self.capture.outcome.status
 
     @property
+    def device(self) -> str:
+        """The GPU that it was compiled on, as its driver calls it; elsewhere what the compiler calls its target."""
+        return self.capture.allocation.device if self.capture.allocation else self.capture.device
+
+    @property
     def timings(self) -> tuple[Timing, ...]:
         return self.benchmark.timings if self.benchmark else ()
 
@@ -128,7 +134,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         if self.capture.capture is None:
             return []
         files = {file.stage: file for file in self.capture.stages}
-        return [(stage, files[stage.name]) for stage in self.capture.capture.stages if stage.name in files]
+        return [(told_stage(stage), files[stage.name]) for stage in self.capture.capture.stages if stage.name in files]
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True, dict=True):

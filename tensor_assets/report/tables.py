@@ -118,7 +118,7 @@ def _cell(configuration: Configuration) -> Iterator[Row]:
         "status": capture.outcome.status,
         "reason": capture.outcome.reason,
         "remedy": capture.outcome.remedy,
-        "device": capture.device,
+        "device": configuration.device,
         "version": capture.version,
         "environment": key.environment,
         "fingerprint": capture.fingerprint,

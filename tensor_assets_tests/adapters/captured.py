@@ -106,5 +106,11 @@ def geometry(launch: Launch) -> tuple[object, ...]:
     return launch.grid, launch.block, launch.registers, launch.shared_bytes, launch.instruction
 
 
+def rounded_in(record: CaptureRecord) -> dict[str, str]:
+    """By boundary, the activity in which the ledger says that it is rounded."""
+    said = {each.subject: each.result for each in record.capture.decisions if each.subject.startswith("rounding of ")}
+    return {subject.removeprefix("rounding of "): result.partition(",")[0] for subject, result in said.items()}
+
+
 def lines_of(text: str, lines: tuple[int, int]) -> str:
     return "\n".join(text.splitlines()[lines[0] - 1 : lines[1]])

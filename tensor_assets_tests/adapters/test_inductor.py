@@ -22,7 +22,7 @@ from tensor_assets.contract.fixtures import build_fixtures
 from tensor_assets.workers.caches import restore
 from tensor_assets.workers.isolation import WorkerFolder
 from tensor_assets.workers.launch import worker_for
-from tensor_assets_tests.adapters.captured import Captures, lines_of, program, workloads
+from tensor_assets_tests.adapters.captured import Captures, lines_of, program, rounded_in, workloads
 
 FOLDER = Path(__file__).parents[2] / "adapters" / "inductor"
 TEXTS = Path(__file__).parent / "inductor"
@@ -286,6 +286,7 @@ class TestOnTheCpu:
         assert [(each.boundary, each.launch, each.certain) for each in record.plan.roundings] == [
             ("p", 0, True), ("a", 1, True), ("c", 1, True),
         ]  # fmt: skip
+        assert rounded_in(record) == {"p": "in activity 1", "a": "in activity 2", "c": "in activity 2"}
         kernel = captures.text(record, record.plan.launches[1].stage)
         for rounding in record.plan.roundings[1:]:
             assert rounding.evidence in kernel

@@ -12,7 +12,7 @@ import pytest
 from tensor_worker.adapter import Unavailable
 
 from tensor_assets.workers.adapters import discover
-from tensor_assets_tests.adapters.captured import Captures, geometry, lines_of
+from tensor_assets_tests.adapters.captured import Captures, geometry, lines_of, rounded_in
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 STAGES = ["tensor-uops", "kernels", "optimized", "linearized", "rewrites", "source-0", "machine-0"]
@@ -121,7 +121,13 @@ class TestOnTheCpu:
 
     def test_a_public_projection_is_stored_by_a_kernel_of_its_own(self, captures):
         assert [launch.computes for launch in captures.capture("bias").plan.launches] == [("p", "y")]
-        assert [launch.computes for launch in captures.capture("public_projection").plan.launches] == [("p",), ("y",)]
+        record = captures.capture("public_projection")
+        assert [launch.computes for launch in record.plan.launches] == [("p",), ("y",)]
+        assert rounded_in(record) == {"p": "in activity 1", "y": "in activity 2"}
+        titles = [stage.title for stage in record.capture.stages if stage.name.startswith("machine-")]
+        assert titles == ["Assembly of activity 1", "Assembly of activity 2"]
+        links = {each.program_op: each.lines for each in record.capture.correspondences if each.stage == "kernels"}
+        assert lines_of(captures.text(record, "kernels"), links["y"]).startswith("# activity 2: ")
 
     def test_a_search_keeps_every_candidate(self, captures):
         record = captures.capture(variant="tuned")

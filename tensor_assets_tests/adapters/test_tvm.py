@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tensor_assets.workers.adapters import discover
-from tensor_assets_tests.adapters.captured import Captures, geometry, lines_of
+from tensor_assets_tests.adapters.captured import Captures, geometry, lines_of, rounded_in
 
 ADAPTERS = Path(__file__).parents[2] / "adapters"
 STAGES = [
@@ -86,6 +86,7 @@ class TestOnTheCpu:
         assert [(name, rounding.launch) for name, rounding in rounded.items()] == [("p", 1), ("y", 1)]
         assert 'T.Cast("float16", p__0' in rounded["p"].evidence
         assert "p[v_ax0, v_ax1] + b[v_ax1]" in rounded["y"].evidence
+        assert rounded_in(captures.capture()) == {"p": "in activity 2", "y": "in activity 2"}
 
     def test_the_virtual_machine_confirms_the_order(self, captures):
         decisions = {decision.subject: decision for decision in captures.capture().capture.decisions}

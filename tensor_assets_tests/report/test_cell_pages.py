@@ -7,7 +7,7 @@ import re
 
 import msgspec
 import pytest
-from tensor_worker.artifacts import Candidate, Search
+from tensor_worker.artifacts import INFERRED, Candidate, Decision, Search
 
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.report.cell_page import MOST_OPCODES, _missing, lower_cold, telling_opcodes
@@ -161,3 +161,35 @@ def test_a_median_that_is_lower_cold_is_pointed_at(cells):
     told = msgspec.structs.replace(found, benchmark=record, benchmark_id=cells.store.put(record))
     told = words(cells.section(told, "fast"))
     assert "By the device clock the median with a flushed cache is the lower one" in told
+
+
+def test_decisions_number_activities_as_the_rest_of_the_page_does(cells):
+    """As adapters told it until they counted from 1."""
+    configurations = cells.writer.snapshot.configurations
+    traced = next(c for c in configurations if c.profile and c.capture.capture and c.capture.plan.roundings)
+    rounding = traced.capture.plan.roundings[0]
+    subject = f"rounding of {rounding.boundary}"
+    decision = Decision(
+        subject=subject, result=f"in launch {rounding.launch}, mm", before="fx", after="code", mechanism=""
+    )
+    inner = msgspec.structs.replace(traced.capture.capture, decisions=(decision,))
+    older = msgspec.structs.replace(traced, capture=msgspec.structs.replace(traced.capture, capture=inner))
+    said, ran = words(cells.section(older, "decisions")), words(cells.section(older, "what-ran"))
+    number = rounding.launch + 1
+    assert f"{rounding.boundary} in activity {number}:" in ran
+    assert f"{subject}: in activity {number}, mm" in said
+    assert f"The capture record numbers activities from 0 where it says “in launch {rounding.launch}”" in said
+    newer = msgspec.structs.replace(decision, result=f"in activity {number}, mm")
+    inner = msgspec.structs.replace(inner, decisions=(newer,))
+    newer_cell = msgspec.structs.replace(traced, capture=msgspec.structs.replace(traced.capture, capture=inner))
+    assert "from 0" not in words(cells.section(newer_cell, "decisions"))
+
+
+def test_an_order_that_is_partly_inferred_is_said_to_be(cells):
+    traced = cells.traced("max")
+    assert "in launch order. Order, not duration." in words(cells.section(traced, "what-ran"))
+    plan = msgspec.structs.replace(traced.capture.plan, notes=(f"{INFERRED}the place of activity 2, cublasGemmEx",))
+    placed = msgspec.structs.replace(traced, capture=msgspec.structs.replace(traced.capture, plan=plan))
+    said = words(cells.section(placed, "what-ran"))
+    assert "in launch order as far as it is known: notes below say what of it is inferred." in said
+    assert "the place of activity 2, cublasGemmEx" in said

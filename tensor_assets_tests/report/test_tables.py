@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pandas as pd
 import pytest
 
 from tensor_assets.evidence.store import EvidenceStore
-from tensor_assets.records import BenchmarkRecord
+from tensor_assets.records import Allocation, BenchmarkRecord, CaptureRecord
 from tensor_assets.report.columns import COLUMNS
 from tensor_assets.report.tables import build_tables, write_tables
+from tensor_assets.settings import ROOT
 from tensor_assets_tests.report import campaign
 
 
@@ -55,6 +58,35 @@ def test_a_benchmark_of_another_implementation_is_not_joined(tmp_path):
     cells = build_tables(store)["cells"].set_index("compiler")
     assert pd.isna(cells.loc["tvm"].median_ns)
     assert "fingerprint" in cells.loc["tvm"].timing_reason
+
+
+def test_numbers_that_the_data_page_says_count_from_0_do(store):
+    """A rounding's launch is a kernel's position, and the first trial is of block 0."""
+    page = (ROOT / "site" / "pages" / "data.md").read_text(encoding="utf-8")
+    said = re.search(r"^(`.*) count from 0, as in the records", page, re.MULTILINE)[1]
+    tables = build_tables(store)
+    named = set(re.findall(r"`(\w+)`", said)) - {"trials"}
+    assert named == {"position", "launch", "first", "last", "process", "replicate", "block"}
+    assert named - {"block"} <= {column for table in tables.values() for column in table.columns}
+    for name, column in [(name, "position") for name, table in tables.items() if "position" in table.columns] + [
+        ("trials", "block"), ("processes", "process"), ("processes", "replicate"), ("roundings", "launch"),
+    ]:  # fmt: skip
+        assert tables[name][column].min() == 0, f"{column} of {name}"
+    rounded = tables["roundings"].merge(
+        tables["kernels"], left_on=["capture", "launch"], right_on=["capture", "position"], how="left"
+    )
+    assert all(row.boundary in row.computes.split() for row in rounded.itertuples())
+
+
+def test_the_device_is_the_gpu_and_not_what_a_compiler_calls_it(tmp_path):
+    store = campaign.fill(str(tmp_path), ("gemm",))
+    record = next(r for _, r in store.records(CaptureRecord) if r.key.compiler == "tinygrad")
+    named = msgspec.structs.replace(
+        record, device="CUDA", allocation=Allocation(id="a", device=campaign.H200, device_uuid="GPU-1")
+    )
+    store.put(named)
+    cells = build_tables(store)["cells"].set_index(["compiler", "target"])
+    assert cells.loc[(named.key.compiler, named.key.target)].device == campaign.H200
 
 
 def test_an_empty_store_gives_empty_tables_with_all_columns(tmp_path):

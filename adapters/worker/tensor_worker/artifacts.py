@@ -102,6 +102,9 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
     certain: bool = True
 
 
+INFERRED = "inferred: "  # begins a plan's note on what of its launches neither a trace nor their own code shows
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """What was selected: launches in order, buffers, where the boundaries are rounded."""
 
