@@ -191,5 +191,5 @@ def test_an_order_that_is_partly_inferred_is_said_to_be(cells):
     plan = msgspec.structs.replace(traced.capture.plan, notes=(f"{INFERRED}the place of activity 2, cublasGemmEx",))
     placed = msgspec.structs.replace(traced, capture=msgspec.structs.replace(traced.capture, plan=plan))
     said = words(cells.section(placed, "what-ran"))
-    assert "in launch order as far as it is known: notes below say what of it is inferred." in said
+    assert "in launch order, as far as it is known: notes below say what of it is inferred." in said
     assert "the place of activity 2, cublasGemmEx" in said
