@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from tensor_assets.errors import EvidencePrivate
 from tensor_assets.evidence import media
+from tensor_assets.evidence.already_public import ALREADY_PUBLIC
 from tensor_assets.evidence.key import canonical, kind_of, one_line, title
 from tensor_assets.evidence.redaction import redact, redact_record
 from tensor_assets.evidence.references import evidence_of
@@ -123,6 +124,8 @@ class PublicView:
             return "" if media.only_numbers(data) else "private, since it holds more than arrays of numbers"
         if b"\0" in data:
             return "private, since it is no text"
+        if evidence.sha256 in ALREADY_PUBLIC:
+            return ""
         _, counts = redact(data.decode("utf-8", "surrogateescape"), self._store.identity)
         return f"withheld, since it holds {', '.join(sorted(counts))}" if counts else ""
 

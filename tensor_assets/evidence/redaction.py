@@ -2,13 +2,15 @@
 
 One mechanism does both jobs. ``redact`` replaces, rule by rule, and counts; text is clean when it counts nothing.
 Replacing twice changes nothing more, and a line stays a line, so line numbers that point into native text hold. Which
-rules applied, and how often, is recorded with the evidence (``Evidence.redacted``).
+rules applied, and how often, is recorded with the evidence (``Evidence.redacted``). What a text spells in numbers,
+escapes, hexadecimal digits or base64 (``spelled.py``) goes through the same rules.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +18,7 @@ import msgspec
 
 from tensor_assets.evidence.identity import Identity
 from tensor_assets.evidence.rules import Rule, all_rules
+from tensor_assets.evidence.spelled import Spelled, readers
 from tensor_assets.records import Evidence, Key, Record
 
 Counts = dict[str, int]
@@ -37,15 +40,33 @@ def redact(text: str, identity: Identity, versions: bool = False) -> tuple[str, 
 
     ``versions`` says that the text is a version, so that four numbers in it are no address.
     """
+    rules = [rule for rule in _rules(identity) if not (versions and rule.name == "address")]
     counts: Counts = {}
+    for read in readers(text):
+        text = _without_spelled(text, read, rules, counts)
     lowered = text.lower()
-    for rule in _rules(identity):
-        if (versions and rule.name == "address") or not rule.may_match(lowered):
+    for rule in rules:
+        if not rule.may_match(lowered):
             continue
         text, applied = rule.pattern.subn(rule.replace, text)
         if applied:
             counts[rule.name] = counts.get(rule.name, 0) + applied
     return text, counts
+
+
+def _without_spelled(text: str, read: Callable[[str], Spelled], rules: list[Rule], counts: Counts) -> str:
+    """``text`` without what a rule finds in that which is spelled in it, until none finds any more."""
+    while (spelled := read(text)).characters:
+        lowered, hidden = spelled.characters.lower(), set[int]()
+        for rule in (rule for rule in rules if rule.may_match(lowered)):
+            for match in rule.pattern.finditer(spelled.characters):
+                if found := spelled.hidden(*match.span()):
+                    counts[rule.name] = counts.get(rule.name, 0) + 1
+                    hidden.update(found)
+        if not hidden:
+            break
+        text = spelled.without(text, hidden)
+    return text
 
 
 def redact_bytes(data: bytes, identity: Identity) -> tuple[bytes, Counts]:

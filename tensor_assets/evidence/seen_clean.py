@@ -17,12 +17,12 @@ import msgspec
 import numpy as np
 
 from tensor_assets.contract import arrays
-from tensor_assets.evidence import media, redaction, rules
+from tensor_assets.evidence import already_public, media, redaction, rules, spelled
 from tensor_assets.evidence.files import unwritable
 from tensor_assets.evidence.identity import Identity
 from tensor_assets.records import Evidence
 
-_DECIDING: tuple[ModuleType, ...] = (rules, redaction, media, arrays)
+_DECIDING: tuple[ModuleType, ...] = (rules, redaction, spelled, already_public, media, arrays)
 
 
 class SeenClean:
