@@ -51,12 +51,13 @@ def readers(text: str) -> tuple[Callable[[str], Spelled], ...]:
 
 _SUFFIX = r"(?:[uUlL]{1,3}|_?[ui]8)?"
 _LITERAL = r"(?:0[xX][0-9a-fA-F]{1,16}+|-?\d{1,20}+|'[^'\\\n]')" + _SUFFIX
-_COMMENT = r"//[^\n]*+|\#[^\n]*+|/\*[^*\n]*+\*/"
+# Of bounded length, since every number of a line may have one after it that reaches to its end.
+_COMMENT = r"//[^\n]{0,400}+|\#[^\n]{0,400}+|/\*[^*\n]{0,400}+\*/"
 _BYTES = r"\.b8|\.u8|\.s8|\.byte|\.1byte|\.db|db|dc\.b|\.int8|u?int8(?:_t)?|char|[us]?i8|u8"
 _WIDTHS = {2: ("half", "hword", "short", "value", "dw"), 4: ("word", "long", "int", "dd")}
 _WIDTHS[8] = ("dword", "xword", "quad", "dq")
 _WORDS = r"\.[bus](?:16|32|64)|\.(?:half|hword|short|value|word|long|int|quad|dword|xword|[248]byte)|d[wdq]"
-_LABEL = r"[A-Za-z_$.][\w$.]*+:"
+_LABEL = r"[A-Za-z_$.][\w$.]{0,400}+:"
 _BETWEEN = rf"(?:[\s,;()]|{_COMMENT}|(?:{_BYTES}|{_WORDS})(?![\w.:])|{_LABEL})"
 # Begins with what one character can decide, so that the search jumps from number to number.
 _FIRST = r"[-0-9'](?<![\w.'$%-][-0-9'])(?:(?<=0)[xX][0-9a-fA-F]{1,16}+|(?<=[-0-9])\d{0,20}+|(?<=')[^'\\\n]')" + _SUFFIX
