@@ -116,6 +116,8 @@ def _stage_change(name: str, old: _Staged | None, new: _Staged | None, texts: Te
     if old.file.fingerprint == new.file.fingerprint:
         return msgspec.structs.replace(about, change="same")
     before, after = (_lines(texts, staged) for staged in (old, new))
+    if before == after:  # what they differed in was circumstance; one was hashed before that was known
+        return msgspec.structs.replace(about, change="same")
     if max(len(before), len(after)) > MOST_LINES:
         remark = f"more than {MOST_LINES:,} lines: compare the two files"
         return msgspec.structs.replace(about, change="changed", remark=remark)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+import msgspec
 import pytest
 from tensor_worker.artifacts import Capture, Launch, Plan, Stage
 from tensor_worker.fingerprint import fingerprint
@@ -80,6 +81,14 @@ def test_other_text_above_equal_machine_code_is_no_other_code(store):
     assert (program.removed, program.added) == (1, 1)
     said = store.read(program.difference).decode().splitlines()
     assert [line for line in said if line[:1] in "+-" and line[:3] not in ("+++", "---")] == ["-b", "+x"]
+
+
+def test_text_that_differs_in_circumstance_alone_is_the_same_whenever_it_was_hashed(store):
+    """Evidence keeps the fingerprint that it got when it was captured."""
+    one, other = (capture(store, text=f"load('/tmp/capture-{name}/x.so')\n") for name in ("ab12cd34", "zz98yy76"))
+    stale = msgspec.structs.replace(one.stages[0], fingerprint="0" * 64)
+    change = code_change(msgspec.structs.replace(one, stages=(stale, *one.stages[1:])), other, store)
+    assert (change.code, change.stages[0].change, change.stages[0].difference) == ("same", "same", None)
 
 
 def test_other_machine_code_and_other_geometry_are_other_code(store):

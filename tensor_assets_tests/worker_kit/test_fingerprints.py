@@ -49,7 +49,45 @@ def test_order_and_number_of_launches_count():
     assert len({fingerprint(each) for each in plans}) == len(plans)
 
 
+def ptx(folder: str, code: str = "add.f16 %r1, %r2;", line: int = 7) -> str:
+    """As Triton writes it, compiled in ``folder``."""
+    named = "".join(f".b8 {byte}\n" for byte in folder.encode())
+    return f"""\
+{{
+	.loc	1 {line} 19                          // kernel.py:{line}:19
+	{code}
+	ret;
+}}
+	.file	1 "{folder}/kernel.py"
+	.section	.debug_abbrev
+	{{
+.b8 1                                   // Abbreviation Code
+	}}
+	.section	.debug_info
+	{{
+.b32 {len(folder)}                      // Length of Unit
+{named}.b8 0
+	}}
+	.section	.debug_macinfo	{{	}}
+"""
+
+
+def assembler(folder: str, code: str = "vaddps %ymm0, %ymm1, %ymm2") -> str:
+    return f"""\
+	.file	1 "{folder}" "kernel.py"
+	.loc	1 3 0
+	{code}
+	.section	.debug_str,"MS",@progbits,1
+.Linfo_string0:
+	.asciz	"{folder} (with blanks)"
+	.section	.rodata
+	.quad	42
+"""
+
+
 SAME = [
+    ("ptx", ptx("/tmp/capture-a1b2c3d4/nx"), ptx("/home/jane/.cache/scratch/jq", line=9)),
+    ("asm", assembler("/tmp/a b/x"), assembler("/home/jane")),
     ("cpp", '#include "/tmp/torchinductor_root/2r/a.h"\nx = a[i];', '#include "/home/me/cache/9z/a.h"\nx = a[i];'),
     ("python", "# AOT ID: ['0_inference'] 2026-11-03\ny = x + 1", "# another comment\ny = x + 1"),
     ("python", "load('/root/.cache/x.so')  # pid=4242", "load('/var/tmp/y/x.so')  # pid=17"),
@@ -68,6 +106,11 @@ def test_circumstances_are_taken_out(language, one, other):
 
 
 DIFFERENT = [
+    ("ptx", ptx("/tmp/x"), ptx("/tmp/x", code="mul.f16 %r1, %r2;")),
+    ("ptx", ptx("/tmp/x"), ptx("/tmp/x") + ".func after()"),
+    ("ptx", ".global .align 1 .b8 t[2] = {1, 2};", ".global .align 1 .b8 t[2] = {1, 3};"),
+    ("asm", assembler("/tmp/x"), assembler("/tmp/x", code="vmulps %ymm0, %ymm1, %ymm2")),
+    ("asm", assembler("/tmp/x"), assembler("/tmp/x").replace("42", "43")),
     ("c", "x = a / b / c;", "x = a / b / d;"),
     ("c", "x = n/b/c;", "x = n/b/d;"),
     ("c", "y = (a)/b/c;", "y = (a)/b/d;"),
@@ -88,7 +131,7 @@ def test_code_is_left_alone(language, one, other):
     assert code_sha256(one, language) != code_sha256(other, language)
 
 
-@given(st.text(), st.sampled_from(["c", "python", "text", "llvm"]))
+@given(st.text(), st.sampled_from(["c", "python", "text", "llvm", "ptx", "asm"]))
 def test_normalizing_twice_changes_nothing_more(text, language):
     once = normalize(text, language)
     assert normalize(once, language) == once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 
 from tensor_worker.artifacts import Language
 
@@ -24,11 +25,19 @@ _COMMENT_LINE: dict[Language, tuple[str, ...]] = {
     "mlir": ("//",), "ptx": ("//",), "sass": ("//",), "llvm": (";",), "asm": ("#", "//", ";"), "egglog": (";",),
 }  # fmt: skip
 
+# What an assembler says of the source: where it lay and, in sections of their own, the same byte by byte.
+_DEBUGGED: frozenset[Language] = frozenset({"ptx", "sass", "asm"})
+_POSITION = re.compile(r"\s*\.(?:file|loc)\s")
+_DEBUG_SECTION = re.compile(r"\s*\.section\s+\.z?debug_")
+_SECTION = re.compile(r"\s*\.(?:section|pushsection|popsection|previous|text|data|bss)\b")
+
 
 def normalize(text: str, language: Language) -> str:
-    """``text`` without whole-line comments, trailing blanks, paths, dates, process ids and addresses."""
+    """``text`` without whole-line comments, trailing blanks, debug data, paths, dates, process ids and addresses."""
     markers = _COMMENT_LINE.get(language, ())
     lines = [line.rstrip() for line in text.splitlines()]
+    if language in _DEBUGGED:
+        lines = list(_without_debug_data(lines))
     kept = [line for line in lines if line and not (markers and line.lstrip().startswith(markers))]
     return _without_circumstances("\n".join(kept) + "\n")
 
@@ -36,6 +45,20 @@ def normalize(text: str, language: Language) -> str:
 def code_sha256(text: str, language: Language) -> str:
     """SHA-256 of the normalized text: what an adapter puts into a launch."""
     return hashlib.sha256(normalize(text, language).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _without_debug_data(lines: Iterable[str]) -> Iterator[str]:
+    """A debug section ends with its brace, as in PTX, or where another section begins."""
+    inside = False
+    for line in lines:
+        if _DEBUG_SECTION.match(line):
+            inside = not line.endswith("}")
+        elif inside and line.strip() == "}":
+            inside = False
+        else:
+            inside = inside and not _SECTION.match(line)
+            if not inside and not _POSITION.match(line):
+                yield line
 
 
 def _without_circumstances(text: str) -> str:
