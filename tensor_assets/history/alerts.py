@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Protocol, TypeVar
 
-from tensor_assets.history.series import History, Place, Series, Track, Transition, tracks, transitions
+from tensor_assets.history.beside import beside
+from tensor_assets.history.outcomes import Transition, transitions
+from tensor_assets.history.series import History, Place, Series, Track, tracks
 from tensor_assets.history.steps import Change
 from tensor_assets.history.watching import SMALLEST, Told, fresh
 from tensor_assets.records import AlertRecord, Key, Outcome, Provenance, Record
@@ -82,7 +84,8 @@ def _of_change(track: Track, series: Series, change: Change, cause: int) -> Aler
     word = "slower" if change.ratio > 1 else "faster"
     versions = "" if before.version == after.version else f", {before.version} to {after.version}"
     how = "drifted" if change.kind == "drift" else "is"
-    size = percent(abs(change.ratio - 1))
+    size, besides = percent(abs(change.ratio - 1)), beside(series, change, cause)
+    sentence = f"{track.place.title}{versions}: {how} {size} {word} ({was} to {now}, {track.clock} clock)"
     return AlertRecord(
         key=Key(**track.place._asdict(), method=series.conditions.method, environment=after.environment),
         outcome=Outcome(status="ok"),
@@ -97,7 +100,8 @@ def _of_change(track: Track, series: Series, change: Change, cause: int) -> Aler
         slower=change.ratio > 1,
         ratio=change.ratio,
         interval=change.interval,
-        sentence=f"{track.place.title}{versions}: {how} {size} {word} ({was} to {now}, {track.clock} clock)",
+        beside=tuple(also.what for also in besides if also.what),
+        sentence="; ".join((sentence, *(also.words for also in besides))),
     )
 
 

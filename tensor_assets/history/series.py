@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from tensor_assets.history.code import Reading, Turn, reading_of, turn
 from tensor_assets.history.steps import Change, Piece, changes, levels
 from tensor_assets.history.watching import MOVES
 from tensor_assets.records import BenchmarkRecord, CaptureRecord, EnvironmentRecord, Key, Record, Timing
@@ -22,8 +23,6 @@ from tensor_assets.releases.accepted import environments_not_accepted
 
 R = TypeVar("R", bound=Record)
 
-# What says something of the compiler. A cell that is unavailable or blocked says something of the host it ran on.
-TELLING = ("ok", "rejected", "unsupported", "crashed", "censored")
 # Standard deviation of the median of a few normal values, of one value's; beyond, sqrt(pi / 2n).
 _MEDIAN_SPREAD = {1: 1.0, 2: 0.707, 3: 0.670, 4: 0.546, 5: 0.536}
 # Where no record states its A/A noise: the largest that was measured on one core.
@@ -76,10 +75,17 @@ class Point(NamedTuple):
     record: str  # id
     created: str
     median_ns: float
-    deviation: float  # of the log of the median, by A/A
-    fingerprint: str
+    deviation: float  # of the log of the median, by A/A: within its session, not between devices
+    reading: Reading  # of its code
     environment: str
     version: str
+    allocation: str
+    device_uuid: str
+
+    @property
+    def hardware(self) -> str:
+        """Which physical device, where that is known; else what its session ran under."""
+        return self.device_uuid or self.allocation
 
 
 class Series(msgspec.Struct, frozen=True, dict=True):
@@ -107,23 +113,30 @@ class Series(msgspec.Struct, frozen=True, dict=True):
         """A/A deviation of one point, as most records state it."""
         return median(point.deviation for point in self.points)
 
-    def cause(self, change: Change, clock: str) -> int | None:
-        """The point whose code is another than the one before it, and that ``change`` came with; None if there is none.
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """Of every point, what its code is to that of the point before it."""
+        readings = [point.reading for point in self.points]
+        return ("", *(turn(earlier, later) for earlier, later in pairwise(readings)))
 
-        The code is the plan's fingerprint; on the host clock, whose time the compiler's runtime shares, anything of the
-        environment. The same code that takes another time is the host's doing, and no alert.
+    def cause(self, change: Change, clock: str) -> int | None:
+        """The point that may be why: another code than that of the one before it, and ``change`` came with it.
+
+        On the host clock, whose time the compiler's runtime shares, anything of the environment is one. The same code
+        that takes another time is the host's doing, and no alert; so is code that only our adapter read otherwise.
         """
-        codes = [self._code(point, clock) for point in self.points]
-        new = [place for place in range(1, len(codes)) if codes[place] != codes[place - 1]]
+        new = [place for place in range(1, len(self.points)) if self._new(place, clock)]
         if change.kind == "drift":
             within = [place for place in new if change.at <= place < change.until]
             return within[0] if len(within) >= CAUSES_OF_DRIFT else None
         near = [place for place in new if abs(place - change.at) <= MOVES]
         return min(near, key=lambda place: abs(place - change.at), default=None)
 
-    @staticmethod
-    def _code(point: Point, clock: str) -> tuple[str, ...]:
-        return (point.fingerprint, point.environment) if clock == "host" else (point.fingerprint,)
+    def _new(self, place: int, clock: str) -> bool:
+        """A release whose code another adapter read counts too: it is not known to be the same."""
+        released = self.points[place].environment != self.points[place - 1].environment
+        turned = self.turns[place]
+        return turned == "other" or (released and (clock == "host" or turned == "reread"))
 
 
 class Track(msgspec.Struct, frozen=True):
@@ -138,46 +151,24 @@ class Track(msgspec.Struct, frozen=True):
         return self.axis.partition("/")[0]
 
 
-class Transition(NamedTuple):
-    """A cell's outcome became another, judged by one method."""
-
-    place: Place
-    before: tuple[str, CaptureRecord]
-    after: tuple[str, CaptureRecord]
-
-
 def tracks(store: History) -> list[Track]:
     """Every timed configuration, by every clock, cache state and data."""
     versions, left_out = _versions(store), environments_not_accepted(store)
+    captures = dict(store.records(CaptureRecord, history=True))
     points: dict[tuple[Place, str], dict[Conditions, list[Point]]] = defaultdict(lambda: defaultdict(list))
     for record_id, record in store.records(BenchmarkRecord, history=True):
         if (record.key.compiler, record.key.environment) in left_out:
             continue  # a release on trial, or held
+        if record.allocation is None:
+            continue
+        conditions = Conditions(record.key.method, record.allocation.driver, record.allocation.device)
+        reading = reading_of(record, captures)
+        version = versions.get((record.key.compiler, record.key.environment), "")
         for timing in record.timings:
-            if timing.median_ns is not None and timing.series and record.allocation is not None:
+            if timing.median_ns is not None and timing.series:
                 where = Place.of(record.key), f"{timing.clock}/{timing.cache}/{timing.data}"
-                conditions = Conditions(record.key.method, record.allocation.driver, record.allocation.device)
-                points[where][conditions].append(_point(record_id, record, timing, versions))
+                points[where][conditions].append(_point(record_id, record, timing, reading, version))
     return [Track(place, axis, _series(found)) for (place, axis), found in sorted(points.items())]
-
-
-def transitions(store: History) -> list[Transition]:
-    """Every change of outcome between one capture and the next of the same place and method, oldest first."""
-    captures: dict[tuple[Place, str], list[tuple[str, CaptureRecord]]] = defaultdict(list)
-    left_out = environments_not_accepted(store)
-    for record_id, record in store.records(CaptureRecord, history=True):
-        accepted = (record.key.compiler, record.key.environment) not in left_out
-        if accepted and record.outcome.status in TELLING:
-            captures[Place.of(record.key), record.key.method].append((record_id, record))
-    found = []
-    for (place, _), own in sorted(captures.items()):
-        own.sort(key=lambda pair: pair[1].provenance.created)
-        found += [Transition(place, one, other) for one, other in pairwise(own) if _outcome(one) != _outcome(other)]
-    return sorted(found, key=lambda transition: transition.after[1].provenance.created)
-
-
-def _outcome(pair: tuple[str, CaptureRecord]) -> str:
-    return pair[1].outcome.status
 
 
 def _series(found: dict[Conditions, list[Point]]) -> tuple[Series, ...]:
@@ -189,8 +180,9 @@ def _series(found: dict[Conditions, list[Point]]) -> tuple[Series, ...]:
     return tuple(made)
 
 
-def _point(record_id: str, record: BenchmarkRecord, timing: Timing, versions: dict[tuple[str, str], str]) -> Point:
+def _point(record_id: str, record: BenchmarkRecord, timing: Timing, reading: Reading, version: str) -> Point:
     assert timing.median_ns is not None
+    assert record.allocation is not None
     count = len(timing.series)
     spread = _MEDIAN_SPREAD.get(count, math.sqrt(math.pi / (2 * count)))
     return Point(
@@ -198,9 +190,11 @@ def _point(record_id: str, record: BenchmarkRecord, timing: Timing, versions: di
         created=record.provenance.created,
         median_ns=timing.median_ns,
         deviation=(UNKNOWN_NOISE if timing.noise is None else timing.noise) * spread,
-        fingerprint=record.fingerprint,
+        reading=reading,
         environment=record.key.environment,
-        version=versions.get((record.key.compiler, record.key.environment), ""),
+        version=version,
+        allocation=record.allocation.id,
+        device_uuid=record.allocation.device_uuid,
     )
 
 

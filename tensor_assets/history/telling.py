@@ -1,8 +1,9 @@
 """Passing alerts on: to a command that a team configured (a chat's webhook, mail), or to the log.
 
 ``TENSOR_ASSETS_ALERT_COMMAND`` is run once for each alert, without a shell, with the alert as one JSON object on its
-standard input (``id``, ``sentence``, ``kind``, ``since``, ``was``, ``now``, ``ratio``, ``before``, ``after``, ``key``).
-Its success is kept as a record, so each alert is passed on once; one that fails is tried again at the next tick.
+standard input (``id``, ``sentence``, ``kind``, ``since``, ``was``, ``now``, ``ratio``, ``beside``, ``before``,
+``after``, ``key``). Its success is kept as a record, so each alert is passed on once; one that fails is tried again at
+the next tick.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def tell(store: Keeping, alert_id: str, alert: AlertRecord, command: str, log: C
 
 def message(alert_id: str, alert: AlertRecord) -> bytes:
     """The alert as the JSON that a command reads."""
-    shown = ("kind", "axis", "since", "was", "now", "ratio", "interval", "before", "after", "sentence", "key")
+    shown = ("kind", "axis", "since", "was", "now", "ratio", "interval", "beside", "before", "after", "sentence", "key")
     return msgspec.json.encode({"id": alert_id, **{name: getattr(alert, name) for name in shown}})
 
 

@@ -7,7 +7,7 @@ names by SHA-256.
 from tensor_assets.records.base import SCHEMA, STATUSES, Evidence, Key, Outcome, Provenance, Status
 from tensor_assets.records.claims import ClaimRecord, Observed
 from tensor_assets.records.egraph import EGraphRecord
-from tensor_assets.records.history import AlertRecord, NoticeRecord
+from tensor_assets.records.history import AlertRecord, Beside, NoticeRecord
 from tensor_assets.records.measure import (
     Allocation,
     BenchmarkRecord,
@@ -63,6 +63,7 @@ __all__ = [
     "Allocation",
     "Alternative",
     "BenchmarkRecord",
+    "Beside",
     "BisectRecord",
     "Block",
     "Bound",

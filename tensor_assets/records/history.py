@@ -6,6 +6,10 @@ from typing import Literal
 
 from tensor_assets.records.base import RecordBase
 
+# What was another one too when a time changed: the physical device; the adapter, which reads and calls what was
+# compiled; or how the code was read, so that nobody knows whether it is the same.
+Beside = Literal["device", "adapter", "reading"]
+
 
 class AlertRecord(RecordBase, frozen=True, kw_only=True, tag="alert"):
     """A change of state of one series, told once. Its key is the series' own; its parents are the evidence.
@@ -23,6 +27,7 @@ class AlertRecord(RecordBase, frozen=True, kw_only=True, tag="alert"):
     slower: bool | None = None  # of a time
     ratio: float | None = None  # of the new level to the old one
     interval: tuple[float, float] | None = None  # 95 % of the ratio
+    beside: tuple[Beside, ...] = ()  # cannot be told apart from the compiler's own change
     sentence: str
 
 

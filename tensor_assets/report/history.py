@@ -1,4 +1,4 @@
-"""The pages of what changed: one per cell that has more than one record, the list of alerts, and the feeds."""
+"""The pages of what changed: one per cell with more than one record of a configuration, the alerts, and the feeds."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from markupsafe import escape
 
 from tensor_assets.errors import EvidencePrivate
-from tensor_assets.history.series import Series, Track, Transition, tracks, transitions
-from tensor_assets.history.steps import Change
+from tensor_assets.history.outcomes import stretches
+from tensor_assets.history.series import Track, tracks
 from tensor_assets.records import AlertRecord, ChangesRecord
 from tensor_assets.report import feeds
 from tensor_assets.report.faces import Face, face_of
 from tensor_assets.report.figures import Figures
-from tensor_assets.report.history_chart import change_words, history_chart, large_changes
+from tensor_assets.report.history_chart import history_chart
+from tensor_assets.report.history_rows import Ended, Moment, folded, moments, outcomes
 from tensor_assets.report.public import PublicFiles
 from tensor_assets.report.quantities import percent
 from tensor_assets.report.reading import CLOCK_ORDER, PublicStore
@@ -29,18 +29,6 @@ Cell = tuple[str, str]  # workload, compiler
 WritePage = Callable[[str, str, str], None]  # path, title, fragment
 
 
-class Moment(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of a history: what happened, when, and the record that shows it."""
-
-    when: str
-    what: str
-    version: str = ""
-    median_ns: float | None = None
-    axis: int = 0  # of the record's timings
-    record: str = ""
-    alerted: bool = False
-
-
 class HistoryPages:
     """Reads the histories once; ``page_of`` may be asked before anything is written."""
 
@@ -49,16 +37,18 @@ class HistoryPages:
     ) -> None:
         self._store, self._faces, self._files = store, faces, files
         self._figures, self._renderer = figures, renderer
-        self._tracks, self._transitions = _grouped(tracks(store)), _grouped(transitions(store))
+        self._tracks, self._stretches = _grouped(tracks(store)), _grouped(stretches(store))
         self.alerts = sorted(store.records(AlertRecord, history=True), key=lambda pair: pair[1].since, reverse=True)
 
     @cached_property
     def cells(self) -> list[Cell]:
-        """Cells of which there is more than one state to show."""
-        repeated = {
+        """Those of which some configuration was timed, or captured and judged, more than once."""
+        timed = {
             cell for cell, own in self._tracks.items() if any(sum(len(s.points) for s in t.series) > 1 for t in own)
         }
-        return sorted(repeated | self._transitions.keys())
+        judged = {cell for cell, own in self._stretches.items() if len(own) > len({one.place for one in own})}
+        judged |= {cell for cell, own in self._stretches.items() if any(len(one.captures) > 1 for one in own)}
+        return sorted(timed | judged)
 
     def page_of(self, workload: str, compiler: str) -> str:
         """The cell's history page, or "" where its history is one record."""
@@ -77,7 +67,7 @@ class HistoryPages:
                 workload=workload,
                 face=face,
                 parts=[part for place in zip(tracks, slugs, strict=True) for part in self._part(*place, face)],
-                outcomes=[self._transition(one) for one in self._transitions.get((workload, compiler), [])],
+                outcomes=self._outcomes((workload, compiler)),
                 cell=f"cells/{workload}/{compiler}.html" if (workload, compiler) in cells else "",
             )
             write_page(page, f"{workload} × {face.title} over time", html)
@@ -141,8 +131,9 @@ class HistoryPages:
         chart = history_chart(track, face)
         if chart is None:
             return []
-        moments = [moment for series in track.series for moment in self._moments(track, series)]
-        self._carry(moment.record for moment in moments)
+        alerted = {record for _, alert in self.alerts for record in (alert.before, alert.after)}
+        rows = folded(moments(track, alerted))
+        self._carry(row.record for row in rows if isinstance(row, Moment))
         place = track.place
         return [
             {
@@ -150,41 +141,14 @@ class HistoryPages:
                 "slug": slug,
                 "axis": track.axis.replace("/", ", "),
                 "figure": self._figures.figure(chart, "../.."),
-                "moments": sorted(moments, key=lambda moment: moment.when, reverse=True),
+                "rows": rows,
             }
         ]
 
-    def _moments(self, track: Track, series: Series) -> list[Moment]:
-        alerted = {alert.after for _, alert in self.alerts} | {alert.before for _, alert in self.alerts}
-        places = {0: series.reset or "first record", len(series.points) - 1: "last record"}
-        places |= {change.at: self._said(track, series, change) for change in large_changes(series)}
-        return [
-            Moment(
-                when=series.points[at].created,
-                what=what,
-                version=series.points[at].version,
-                median_ns=series.points[at].median_ns,
-                record=series.points[at].record,
-                alerted=series.points[at].record in alerted,
-            )
-            for at, what in places.items()
-        ]
-
-    @staticmethod
-    def _said(track: Track, series: Series, change: Change) -> str:
-        low, high = (percent(abs(end - 1)) for end in change.interval)
-        why = "" if series.cause(change, track.clock) is not None else "; the code is the same: the host's doing"
-        return f"{change_words(change)} ({low} to {high}, 95 %){why}"
-
-    def _transition(self, transition: Transition) -> dict[str, Any]:
-        self._carry((transition.before[0], transition.after[0]))
-        return {
-            "before": transition.before[1],
-            "after": transition.after[1],
-            "before_id": transition.before[0],
-            "after_id": transition.after[0],
-            "place": transition.place,
-        }
+    def _outcomes(self, cell: Cell) -> list[Ended]:
+        rows = outcomes(self._stretches.get(cell, []))
+        self._carry(record for row in rows for record in row.records)
+        return rows
 
     def _carry(self, records: Iterable[str]) -> None:
         """Put records on the site, so that their marks lead somewhere."""

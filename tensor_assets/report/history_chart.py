@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import altair as alt
 
-from tensor_assets.history.series import Series, Track
+from tensor_assets.history.beside import beside
+from tensor_assets.history.series import Point, Series, Track
 from tensor_assets.history.steps import Change
 from tensor_assets.history.watching import SMALLEST
 from tensor_assets.report.charts import BAND, INK, QUIET, ROWS, Chart, finished
@@ -25,6 +25,14 @@ _LABELS = (
     (600, "%m-%d %H:%M", "month, day and time, UTC"),
     (0, "%H:%M:%S.%L", "time, UTC"),
 )
+ROOM = 14  # pixels of the time axis beyond the first and the last record
+_SCALE = alt.Scale(type="utc", padding=ROOM)
+_TIPS = {
+    "version": "version", "text": "median", "made": "recorded", "allocation": "allocation", "device": "device",
+    "code": "code",
+    "record": "record",
+}  # fmt: skip
+_CODE = {"": "the same", "other": "another than before", "reread": "read otherwise by another adapter"}
 _UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0}
 
 
@@ -39,11 +47,11 @@ def history_chart(track: Track, face: Face) -> Chart | None:
     lines = [row for series in track.series for row in _lines(series, scale)]
     marks = [mark for series in track.series for mark in _marks(series)]
     x = _moments([point.created for point in points])
-    y = alt.Y("median:Q", title=f"{unit}, {track.clock} clock", scale=alt.Scale(zero=True, nice=True))
-    tips = [alt.Tooltip(f"{name}:N") for name in ("version", "text", "made", "record")]
+    y = alt.Y("median:Q", title=f"{unit}, {track.clock} clock", scale=alt.Scale(zero=True, nice=TICKS))
+    tips = [alt.Tooltip(f"{name}:N", title=title) for name, title in _TIPS.items()]
     dots = alt.Chart(alt.NamedData(name=ROWS)).encode(x=x)
     levels = alt.Chart(alt.NamedData(name=LINES)).mark_line(color=INK, strokeWidth=1.5)
-    rules = alt.Chart(alt.NamedData(name=MARKS)).encode(x=alt.X("day:T", scale=alt.Scale(type="utc")))
+    rules = alt.Chart(alt.NamedData(name=MARKS)).encode(x=alt.X("day:T", scale=_SCALE))
     layers = alt.layer(
         dots.mark_rule(color=BAND, strokeWidth=3).encode(y=alt.Y("low:Q"), y2="high:Q"),
         rules.mark_rule(color=QUIET).encode(strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None)),
@@ -67,7 +75,7 @@ def _moments(created: list[str]) -> alt.X:
     span = max(seconds) - min(seconds)
     format, title = next((format, title) for least, format, title in _LABELS if span >= least)
     axis = alt.Axis(grid=False, format=format, tickCount=TICKS, labelOverlap="greedy", labelSeparation=8)
-    return alt.X("day:T", title=title, scale=alt.Scale(type="utc"), axis=axis)
+    return alt.X("day:T", title=title, scale=_SCALE, axis=axis)
 
 
 def _rows(series: Series, scale: float) -> list[dict[str, Any]]:
@@ -80,9 +88,12 @@ def _rows(series: Series, scale: float) -> list[dict[str, Any]]:
             "high": point.median_ns / scale * math.exp(2 * point.deviation),
             "text": str(duration(point.median_ns)),
             "version": point.version,
+            "allocation": point.allocation[:12],
+            "device": point.device_uuid[:12] or "not told",
+            "code": _CODE[turned] if place else "first of its series",
             "record": point.record[:12],
         }
-        for point in series.points
+        for place, (point, turned) in enumerate(zip(series.points, series.turns, strict=True))
     ]
 
 
@@ -131,26 +142,41 @@ def _title(track: Track, face: Face) -> str:
     if not found:
         return f"{subject}: one level over {records} records"
     when = last.points[found[-1].at]
-    with_what = f" ({when.version})" if last.cause(found[-1], track.clock) is not None else ", with the same code"
-    return f"{subject}: {change_words(found[-1])} since {when.created[:10]}{with_what}"
+    return f"{subject}: {change_words(found[-1])} since {when.created[:10]}{_with(last, found[-1], track.clock)}"
+
+
+def _with(series: Series, change: Change, clock: str) -> str:
+    """What came with a change: a version, or no other code; and whatever cannot be told apart from that."""
+    cause = series.cause(change, clock)
+    also = {one.what for one in beside(series, change, cause)}
+    code = "no other code seen" if "reading" in also else "with the same code"
+    came = f" ({series.points[change.at].version})" if cause is not None else f", {code}"
+    return came + (", on another device" if "device" in also else "")
 
 
 def _subtitle(track: Track) -> list[str]:
-    last = track.series[-1]
-    resets, records = len(track.series) - 1, sum(len(series.points) for series in track.series)
+    last, points = track.series[-1], [point for series in track.series for point in series.points]
+    turns = [turned for series in track.series for turned in series.turns]
+    recoded, reread, resets = turns.count("other"), turns.count("reread"), len(track.series) - 1
+    apart = ", not between devices" if len({point.hardware for point in points}) > 1 else ""
     return [
-        f"{last.conditions.device}, {track.clock} clock, n = {records} records"
+        f"{last.conditions.device}, {track.clock} clock, n = {len(points)} records {_allocations(points)}"
         + (f", begun anew {resets}×" if resets else "")
-        + (f", other code {recoded}×" if (recoded := sum(map(_recoded, track.series))) else ""),
-        "dot: median of process medians; band: ±2 A/A standard deviations"
+        + (f", other code {recoded}×" if recoded else "")
+        + (f", plan read otherwise {reread}×" if reread else ""),
+        f"dot: median of process medians; band: ±2 A/A standard deviations within a session{apart}"
         + ("; line: level" if any(len(series.points) >= BELIEVED for series in track.series) else ""),
     ]
 
 
-def _recoded(series: Series) -> int:
-    """How often a record ran other code than the one before it."""
-    prints = [point.fingerprint for point in series.points]
-    return sum(one != other for one, other in pairwise(prints))
+def _allocations(points: list[Point]) -> str:
+    """Under how many allocations the records were made; on how many devices, where every record tells its own."""
+    count, devices = len({point.allocation for point in points}), {point.device_uuid for point in points}
+    if count == 1:
+        return "of one allocation"
+    if "" in devices:
+        return f"of {count} allocations"
+    return f"of {count} allocations on {len(devices)} physical device{'s' if len(devices) != 1 else ''}"
 
 
 def _words(track: Track) -> str:

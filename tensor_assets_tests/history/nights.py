@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from tensor_worker.artifacts import Launch, Plan
+from tensor_worker.fingerprint import fingerprint
 
 from tensor_assets.evidence.identity import Identity
 from tensor_assets.evidence.store import EvidenceStore
@@ -21,6 +23,7 @@ from tensor_assets.records import (
     Outcome,
     Provenance,
     Series,
+    StageFile,
     Timing,
 )
 
@@ -52,18 +55,25 @@ def put_nights(
     driver: str = "580.1",
     device: str = H200,
     clock: str = "device",
+    uuids: Sequence[str] = (),
+    captures: Sequence[str] = (),
 ) -> list[str]:
-    """One record for each log time; ``versions`` names each night's release, whose code differs from every other's."""
+    """One record for each log time; ``versions`` names each night's release, whose code differs from every other's.
+
+    ``uuids`` names each night's physical device, each of them an allocation; ``captures`` the record whose code it ran.
+    """
     ids = []
     for number, log in enumerate(values, first):
         version = versions[number - first] if len(versions) else "1.0"
+        uuid = uuids[number - first] if len(uuids) else "GPU-1"
+        capture = captures[number - first] if len(captures) else ""
         record = BenchmarkRecord(
             key=_key(compiler, version, method),
             outcome=Outcome(status="ok"),
-            provenance=Provenance(created=night(number)),
+            provenance=Provenance(created=night(number), parents=(capture,) if capture else ()),
             session="",
-            allocation=Allocation(id="a", device=device, device_uuid="GPU-1", driver=driver),
-            fingerprint=f"code of {version}",
+            allocation=Allocation(id=f"allocation of {uuid}", device=device, device_uuid=uuid, driver=driver),
+            fingerprint=_fingerprint(store, capture) if capture else f"code of {version}",
             timings=(_timing(clock, math.exp(log)),),
         )
         ids.append(store.put(record))
@@ -119,6 +129,31 @@ def put_capture(
         version=version,
     )
     return store.put(record)
+
+
+def put_code(
+    store: EvidenceStore, number: int, *, adapter: str, kernels: Sequence[str], calls: int = 0, version: str = "1.0"
+) -> str:
+    """A capture of these kernels and so many library calls, as ``adapter`` reads it."""
+    text = store.put_bytes(f"text of {kernels}".encode(), "text/plain", "kernels")
+    launches = [Launch(kind="kernel", name=code, code_sha256=code, stage="kernels") for code in kernels]
+    plan = Plan(launches=(*launches, *[Launch(kind="library", name="gemm")] * calls))
+    record = CaptureRecord(
+        key=_key("tinygrad", version, adapter),
+        outcome=Outcome(status="ok"),
+        provenance=Provenance(created=night(number)),
+        version=version,
+        stages=(StageFile(stage="kernels", text=text),),
+        plan=plan,
+        fingerprint=fingerprint(plan),
+    )
+    return store.put(record)
+
+
+def _fingerprint(store: EvidenceStore, capture: str) -> str:
+    record = store.get(capture)
+    assert isinstance(record, CaptureRecord)
+    return record.fingerprint
 
 
 def _key(compiler: str, version: str, method: str) -> Key:

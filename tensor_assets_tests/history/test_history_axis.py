@@ -15,7 +15,7 @@ from tensor_assets.history.series import tracks
 from tensor_assets.records import BenchmarkRecord
 from tensor_assets.report.charts import picture
 from tensor_assets.report.faces import face_of
-from tensor_assets.report.history_chart import history_chart
+from tensor_assets.report.history_chart import ROOM, history_chart
 from tensor_assets.report.narrow import narrowed
 from tensor_assets_tests.history.nights import FIRST, empty_store, logs, put_nights
 
@@ -63,6 +63,19 @@ def test_no_two_labels_are_alike_or_meet(drawn, span, width):
     wide = max(len(text) for _, text in labels) * 5.2  # of a digit at 11 px, the least of the fonts in use
     places = sorted(x for x, _ in labels)
     assert all(after - before > wide for before, after in pairwise(places))
+
+
+@pytest.mark.parametrize("span", [timedelta(minutes=9), timedelta(hours=8), timedelta(days=365)], ids=str)
+@pytest.mark.parametrize("width", [lambda spec: spec, narrowed], ids=["wide", "narrow"])
+def test_no_dot_lies_on_the_frame(drawn, span, width):
+    spec = width(drawn(span).spec)
+    drawing = picture(spec)
+    (frame,) = {float(side) for side in re.findall(r'<path class="background"[^>]* d="M0.5,0.5h([\d.]+)v150h', drawing)}
+    marks = re.search(r'<g class="[^"]*mark-symbol[^"]*".*?</g>', drawing, re.DOTALL)[0]
+    places = [(float(x), float(y)) for x, y in re.findall(r"translate\(([\d.]+),([\d.]+)\)", marks)]
+    assert len(places) == 3
+    assert all(ROOM / 2 < x < frame - ROOM / 2 for x, _ in places)
+    assert all(y > 3 for _, y in places)
 
 
 def test_short_spans_are_told_by_hours_and_long_ones_by_days(drawn):
