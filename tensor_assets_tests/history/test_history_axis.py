@@ -70,7 +70,7 @@ def test_no_two_labels_are_alike_or_meet(drawn, span, width):
 def test_no_dot_lies_on_the_frame(drawn, span, width):
     spec = width(drawn(span).spec)
     drawing = picture(spec)
-    (frame,) = {float(side) for side in re.findall(r'<path class="background"[^>]* d="M0.5,0.5h([\d.]+)v150h', drawing)}
+    frame = float(re.search(r'<path class="background"[^>]* d="M[\d.]+,[\d.]+h([\d.]+)v150h', drawing)[1])
     marks = re.search(r'<g class="[^"]*mark-symbol[^"]*".*?</g>', drawing, re.DOTALL)[0]
     places = [(float(x), float(y)) for x, y in re.findall(r"translate\(([\d.]+),([\d.]+)\)", marks)]
     assert len(places) == 3

@@ -28,6 +28,7 @@ def test_a_cell_that_was_rejected_twice_has_a_history(store: EvidenceStore, tmp_
     built = build_site(pages, tmp_path / "site").parent
     page = (built / "history" / "weight_view" / "tinygrad.html").read_text(encoding="utf-8")
     assert "product rounded" in page
+    assert "was timed twice" in page
     assert all(f"evidence/{record}.json" in page for record in ids)
     assert "history/weight_view/tinygrad.html" in (built / "history.html").read_text(encoding="utf-8")
 
