@@ -7,7 +7,7 @@ each side has and the other has not. A library call that one adapter saw and ano
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from tensor_assets.records import BenchmarkRecord, CaptureRecord
@@ -34,12 +34,14 @@ class Reading(NamedTuple):
     kernels: tuple[Kernel, ...] = ()
 
 
-def reading_of(record: BenchmarkRecord, captures: Mapping[str, CaptureRecord]) -> Reading:
-    """``captures`` by record id; the one that a benchmark names as its parent tells what it read."""
-    capture = next((captures[parent] for parent in record.provenance.parents if parent in captures), None)
-    if capture is None:
-        return Reading(record.fingerprint)
-    return Reading(record.fingerprint, capture.key.method, _kernels(capture))
+def readings(captures: Iterable[tuple[str, CaptureRecord]]) -> dict[str, Reading]:
+    """By record id: the little of each capture that tells its code from another's."""
+    return {record_id: Reading(one.fingerprint, one.key.method, _kernels(one)) for record_id, one in captures}
+
+
+def reading_of(record: BenchmarkRecord, known: Mapping[str, Reading]) -> Reading:
+    """What was read of the capture that a benchmark names as its parent."""
+    return next((known[parent] for parent in record.provenance.parents if parent in known), Reading(record.fingerprint))
 
 
 def turn(earlier: Reading, later: Reading) -> Turn:
@@ -58,5 +60,5 @@ def _lacks(one: Reading, other: Reading) -> bool:
 def _kernels(capture: CaptureRecord) -> tuple[Kernel, ...]:
     texts = {file.stage: file.text.sha256 for file in capture.stages}
     launches = capture.plan.launches if capture.plan else ()
-    own = (Kernel(one.code_sha256, texts.get(one.stage, "")) for one in launches if one.code_sha256)
-    return tuple(dict.fromkeys(own))
+    own = [one for one in launches if one.kind == "kernel" and one.code_sha256]  # a call's words are the adapter's own
+    return tuple(dict.fromkeys(Kernel(one.code_sha256, texts.get(one.stage, "")) for one in own))

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-from tensor_assets.history.code import Reading, Turn, reading_of, turn
+from tensor_assets.history.code import Reading, Turn, reading_of, readings, turn
 from tensor_assets.history.steps import Change, Piece, changes, levels
 from tensor_assets.history.watching import MOVES
 from tensor_assets.records import BenchmarkRecord, CaptureRecord, EnvironmentRecord, Key, Record, Timing
@@ -154,7 +154,7 @@ class Track(msgspec.Struct, frozen=True):
 def tracks(store: History) -> list[Track]:
     """Every timed configuration, by every clock, cache state and data."""
     versions, left_out = _versions(store), environments_not_accepted(store)
-    captures = dict(store.records(CaptureRecord, history=True))
+    known = readings(store.records(CaptureRecord, history=True))
     points: dict[tuple[Place, str], dict[Conditions, list[Point]]] = defaultdict(lambda: defaultdict(list))
     for record_id, record in store.records(BenchmarkRecord, history=True):
         if (record.key.compiler, record.key.environment) in left_out:
@@ -162,7 +162,7 @@ def tracks(store: History) -> list[Track]:
         if record.allocation is None:
             continue
         conditions = Conditions(record.key.method, record.allocation.driver, record.allocation.device)
-        reading = reading_of(record, captures)
+        reading = reading_of(record, known)
         version = versions.get((record.key.compiler, record.key.environment), "")
         for timing in record.timings:
             if timing.median_ns is not None and timing.series:

@@ -137,7 +137,8 @@ def put_code(
     """A capture of these kernels and so many library calls, as ``adapter`` reads it."""
     text = store.put_bytes(f"text of {kernels}".encode(), "text/plain", "kernels")
     launches = [Launch(kind="kernel", name=code, code_sha256=code, stage="kernels") for code in kernels]
-    plan = Plan(launches=(*launches, *[Launch(kind="library", name="gemm")] * calls))
+    described = Launch(kind="library", name="gemm", code_sha256=f"a call, as {adapter} writes it")
+    plan = Plan(launches=(*launches, *[described] * calls))
     record = CaptureRecord(
         key=_key("tinygrad", version, adapter),
         outcome=Outcome(status="ok"),
