@@ -38,7 +38,8 @@ def _device(series: Series, change: Change) -> Also | None:
         return Also("device", f"no {kind} has {SHORTEST} records on both sides")
     if series.points[change.at - 1].hardware == series.points[change.at].hardware:
         return None
-    return Also(None, f"on another {kind}, but {both[0][:12]} ran on both sides")
+    which = both[0][:12] if len(both) == 1 else f"{len(both)} of them"
+    return Also(None, f"on another {kind}, but {which} ran on both sides")
 
 
 def _sides(series: Series, change: Change) -> tuple[tuple[Point, ...], tuple[Point, ...]]:

@@ -109,7 +109,7 @@ class HistoryPages:
         evidence = ", ".join(f"{word}: record <code>{record[:12]}</code>" for word, record in names.items())
         interval = ""
         if alert.interval:
-            low, high = (percent(abs(end - 1)) for end in alert.interval)
+            low, high = map(percent, sorted(abs(end - 1) for end in alert.interval))
             interval = f"<p>95 % of the change: {escape(low)} to {escape(high)}.</p>"
         return feeds.Entry(
             record=alert_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +26,8 @@ _LABELS = (
     (600, "%m-%d %H:%M", "month, day and time, UTC"),
     (0, "%H:%M:%S.%L", "time, UTC"),
 )
+HEIGHT = 150
+STEPS = 4  # words at the foot of the plot, where times from zero leave room: neighbours stand one above the other
 ROOM = 14  # pixels of the time axis beyond the first and the last record
 _SCALE = alt.Scale(type="utc", padding=ROOM)
 _TIPS = {
@@ -45,28 +48,36 @@ def history_chart(track: Track, face: Face) -> Chart | None:
     scale = _UNITS[unit]
     rows = [row for series in track.series for row in _rows(series, scale)]
     lines = [row for series in track.series for row in _lines(series, scale)]
-    marks = [mark for series in track.series for mark in _marks(series)]
-    x = _moments([point.created for point in points])
+    marks = _marks(track)
     y = alt.Y("median:Q", title=f"{unit}, {track.clock} clock", scale=alt.Scale(zero=True, nice=TICKS))
-    tips = [alt.Tooltip(f"{name}:N", title=title) for name, title in _TIPS.items()]
-    dots = alt.Chart(alt.NamedData(name=ROWS)).encode(x=x)
-    levels = alt.Chart(alt.NamedData(name=LINES)).mark_line(color=INK, strokeWidth=1.5)
-    rules = alt.Chart(alt.NamedData(name=MARKS)).encode(x=alt.X("day:T", scale=_SCALE))
-    layers = alt.layer(
-        dots.mark_rule(color=BAND, strokeWidth=3).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        rules.mark_rule(color=QUIET).encode(strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None)),
-        dots.mark_point(filled=True, size=26, opacity=1, color=face.colour).encode(y=y, tooltip=tips),
-        levels.encode(x=x, y=alt.Y("level:Q"), detail="piece:N"),
-        rules.mark_text(align="left", baseline="top", dx=4, dy=2, fontSize=11, color=INK).encode(
-            y=alt.value(0), text="text:N"
-        ),
-    )
+    layers = _layers(_moments([point.created for point in points]), y, face.colour, bool(lines), bool(marks))
     title, subtitle = _title(track, face), _subtitle(track)
-    spec = finished(layers.properties(width=640, height=150), rows, title, subtitle)
+    spec = finished(alt.layer(*layers).properties(width=640, height=HEIGHT), rows, title, subtitle)
     spec["datasets"] = {ROWS: rows, LINES: lines, MARKS: marks}
     place = track.place
     name = "-".join(("history", place.workload, place.compiler, place.variant, place.target, place.shape, track.clock))
     return Chart(name=name, spec=spec, title=title, subtitle="; ".join(subtitle), alternative=_words(track))
+
+
+def _layers(x: alt.X, y: alt.Y, colour: str, levelled: bool, marked: bool) -> Iterator[alt.Chart]:
+    """What holds no row is left out: the drawer would ask for its extent."""
+    dots = alt.Chart(alt.NamedData(name=ROWS)).encode(x=x)
+    levels = alt.Chart(alt.NamedData(name=LINES)).encode(x=x, y=alt.Y("level:Q"), detail="piece:N")
+    rules = alt.Chart(alt.NamedData(name=MARKS)).encode(x=alt.X("day:T", scale=_SCALE))
+    yield dots.mark_rule(color=BAND, strokeWidth=3).encode(y=alt.Y("low:Q"), y2="high:Q")
+    if marked:
+        yield rules.mark_rule(color=QUIET).encode(strokeDash=alt.StrokeDash("dash:N", scale=None, legend=None))
+    yield dots.mark_point(filled=True, size=26, opacity=1, color=colour).encode(y=y)
+    if levelled:
+        yield levels.mark_line(color=INK, strokeWidth=1.5)
+    if marked:
+        foot = alt.Y("foot:Q", scale=None, axis=None)
+        yield rules.mark_text(align="left", baseline="bottom", dx=4, fontSize=11, color=INK).encode(
+            y=foot, text="text:N"
+        )
+    # On top, since a level's line would keep the pointer from the dots below it.
+    tips = [alt.Tooltip(f"{name}:N", title=title) for name, title in _TIPS.items()]
+    yield dots.mark_point(filled=True, size=120, opacity=0).encode(y=y, tooltip=tips)
 
 
 def _moments(created: list[str]) -> alt.X:
@@ -112,14 +123,16 @@ def _lines(series: Series, scale: float) -> list[dict[str, Any]]:
     return found
 
 
-def _marks(series: Series) -> list[dict[str, Any]]:
-    marks = [
-        {"day": series.points[change.at].created, "text": change_words(change), "dash": [1, 0]}
-        for change in large_changes(series)
-    ]
-    if series.reset:
-        marks.append({"day": series.points[0].created, "text": series.reset, "dash": [4, 3]})
-    return marks
+def _marks(track: Track) -> list[dict[str, Any]]:
+    """In the order of time: changes as lines, where a series begins anew as dashes."""
+    marks: list[dict[str, Any]] = []
+    for series in track.series:
+        if series.reset:
+            marks.append({"day": series.points[0].created, "text": series.reset, "dash": [4, 3]})
+        for change in large_changes(series):
+            marks.append({"day": series.points[change.at].created, "text": change_words(change), "dash": [1, 0]})
+    ordered = sorted(marks, key=lambda mark: str(mark["day"]))
+    return [mark | {"foot": HEIGHT - 4 - 14 * (place % STEPS)} for place, mark in enumerate(ordered)]
 
 
 def large_changes(series: Series) -> list[Change]:

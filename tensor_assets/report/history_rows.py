@@ -117,7 +117,7 @@ def _moments(track: Track, series: Series, alerted: Collection[str]) -> Iterator
 
 
 def _said(track: Track, series: Series, change: Change) -> str:
-    low, high = (percent(abs(end - 1)) for end in change.interval)
+    low, high = map(percent, sorted(abs(end - 1) for end in change.interval))
     cause = series.cause(change, track.clock)
     also = beside(series, change, cause)
     code = _unchanged({one.what for one in also}) if cause is None else ""

@@ -54,6 +54,14 @@ def test_a_device_that_ran_on_both_sides_tells_the_step_by_itself(store: Evidenc
     put_nights(store, stepped(), versions=RELEASES, uuids=["GPU-a", "GPU-b"] * 30)
     (alert,) = find_alerts(PublicView(store))
     assert alert.beside == ()
+    assert alert.sentence.endswith("; on another physical device, but 2 of them ran on both sides")
+
+
+def test_the_one_device_that_tells_a_step_is_named(store: EvidenceStore) -> None:
+    uuids = ["GPU-a"] * 20 + ["GPU-b"] * 10 + ["GPU-a"] * 30
+    put_nights(store, stepped(), versions=RELEASES, uuids=uuids)
+    (alert,) = find_alerts(PublicView(store))
+    assert alert.beside == ()
     assert alert.sentence.endswith("; on another physical device, but GPU-a ran on both sides")
 
 
