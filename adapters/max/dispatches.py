@@ -13,6 +13,8 @@ from typing import Protocol
 
 from .code import RoutineCode
 
+_TABLE = re.compile(r'mgp\.module\.load .*?\[((?:"[^"]*"(?:, )?)*)\]')
+_INDEX = re.compile(r"\b(cFunctionIndex = )(\d+)( : ui64)")
 _EXECUTE = re.compile(r'cFunctionIndex = (\d+) : ui64, dSummary = "((?:[^"\\]|\\.)*)"')
 _SEQUENCE = "Sequence("
 
@@ -41,6 +43,26 @@ class Host(Protocol):
 
     def data(self, symbol_name: str) -> bytes: ...
     def closure(self, symbol: str) -> Sequence[Reached]: ...
+
+
+def function_table(text: str) -> list[str] | None:
+    """The executable's functions, as it calls them by index; None where it loads no module."""
+    found = _TABLE.search(text)
+    return re.findall(r'"([^"]*)"', found[1]) if found else None
+
+
+def compared_form(text: str) -> str:
+    """``text`` with its function table sorted and each call naming its function: MAX orders the table anew in each run.
+
+    A function's name is a hash of what it holds, so nothing that the text says is lost.
+    """
+    found, table = _TABLE.search(text), function_table(text) or []
+    if found is None or not all(int(index) < len(table) for _, index, _ in _INDEX.findall(text)):
+        return text
+    listed = ", ".join(f'"{name}"' for name in sorted(table))
+    return _INDEX.sub(
+        lambda call: f'{call[1]}"{table[int(call[2])]}"', f"{text[: found.start(1)]}{listed}{text[found.end(1) :]}"
+    )
 
 
 def read_dispatches(text: str, table: Sequence[str]) -> tuple[Dispatch, ...]:

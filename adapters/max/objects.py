@@ -15,13 +15,12 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Symbol, SymbolTableSection
 
-from .dispatches import Dispatch, read_dispatches
+from .dispatches import Dispatch, function_table, read_dispatches
 
 ELF_MAGIC = b"\x7fELF\x02\x01"
 EM_CUDA = 190
 
 _ARCHIVE = re.compile(r'archive_\w+: "0x([0-9A-Fa-f]+)"')
-_MODULE = re.compile(r"mgp\.module\.load .*?\[((?:\"[^\"]*\"(?:, )?)*)\]")
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,13 @@ class Executable:
 
 def read_executable(text: str) -> Executable:
     """From the whole text of the final dump. Raises ValueError where it carries no machine code."""
-    archive, module = _ARCHIVE.search(text), _MODULE.search(text)
-    if archive is None or module is None:
+    archive, table = _ARCHIVE.search(text), function_table(text)
+    if archive is None or table is None:
         raise ValueError("MAX's final dump carries no object code")
     data = bytes.fromhex(archive[1])
     start = data.find(ELF_MAGIC)
     if start < 0:
         raise ValueError("the archive in MAX's final dump holds no ELF object")
-    table = re.findall(r'"([^"]*)"', module[1])
     return Executable(object=data[start : start + elf_size(data[start:])], dispatches=read_dispatches(text, table))
 
 

@@ -11,10 +11,12 @@ from tensor_worker.artifacts import Correspondence, Language, Level, Lines, Stag
 from tensor_worker.dump import write_stage
 
 from .code import RoutineCode
+from .dispatches import compared_form
 from .dumps import Cut, cut
 from .locations import Locations, line_runs
 from .routines import Invocation
 
+_COMPARED = "MAX orders the executable's functions anew in each run; sorted, and each call with its function's name"
 _MOJO_END = re.compile(r"(def|struct|trait|from|import|@\w+)\b")
 _HOST_END = re.compile(r"__kernel_\w+:")
 _SASS_END = re.compile(r"\s*\.section\b")
@@ -69,6 +71,7 @@ def write_dumps(dump_dir: Path, dumps: Dumps) -> list[Stage]:
             dumps.cuts[kept.stage].text,
             f"ir-output-dir: NAME.{kept.suffix}.mlir",
             dumps.cuts[kept.stage].excerpt(),
+            (compared_form(dumps.cuts[kept.stage].text), _COMPARED) if kept.stage == "mef" else None,
         )
         for kept in KEPT
     ]

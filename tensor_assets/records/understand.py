@@ -40,7 +40,8 @@ class StageFile(Struct, frozen=True, kw_only=True):
 
     stage: str
     text: Evidence
-    fingerprint: str = ""  # of the normalized text
+    fingerprint: str = ""  # of the normalized text, or of what is compared in its place
+    compared: Evidence | None = None  # in its place beside another capture's, as the capture's stage says
 
 
 class Alternative(Struct, frozen=True, kw_only=True):

@@ -115,7 +115,10 @@ def _stage_change(name: str, old: _Staged | None, new: _Staged | None, texts: Te
         return about
     if old.file.fingerprint == new.file.fingerprint:
         return msgspec.structs.replace(about, change="same")
-    before, after = (_lines(texts, staged) for staged in (old, new))
+    both = old.file.compared is not None and new.file.compared is not None
+    before, after = (
+        _lines(texts, staged, (both and staged.file.compared) or staged.file.text) for staged in (old, new)
+    )
     if before == after:  # what they differed in was circumstance; one was hashed before that was known
         return msgspec.structs.replace(about, change="same")
     if max(len(before), len(after)) > MOST_LINES:
@@ -132,8 +135,8 @@ def _stage_change(name: str, old: _Staged | None, new: _Staged | None, texts: Te
     )
 
 
-def _lines(texts: Texts, staged: _Staged) -> list[str]:
-    text = texts.read(staged.file.text).decode("utf-8", "surrogateescape")
+def _lines(texts: Texts, staged: _Staged, evidence: Evidence) -> list[str]:
+    text = texts.read(evidence).decode("utf-8", "surrogateescape")
     return normalize(text, staged.stage.language).splitlines()
 
 

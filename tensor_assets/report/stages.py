@@ -158,12 +158,15 @@ def _pane(
 
 
 def _note(stage: Stage) -> str:
+    compared = (
+        f"Beside another capture's it is compared in another form: {stage.compared.reason}" if stage.compared else ""
+    )
     if stage.excerpt is None:
-        return ""
+        return compared
     ranges = ", ".join(f"{first}–{last}" for first, last in stage.excerpt.lines)
     return (
         f"Excerpt: lines {ranges} of a file of {stage.excerpt.bytes:,} bytes (sha256 {stage.excerpt.sha256[:12]}…). "
-        f"{stage.excerpt.reason}"
+        f"{stage.excerpt.reason}{'. ' if compared else ''}{compared}"
     )
 
 

@@ -26,16 +26,24 @@ def keep_stages(stages: Sequence[Stage], dump: Path, keeper: Keeper) -> tuple[St
 
 
 def _keep(stage: Stage, dump: Path, keeper: Keeper) -> StageFile:
-    if (path := _file_below(dump, stage.path)) is None:
-        raise crashed(f"stage {stage.name} names {stage.path[:100]}, which is no file below its dump folder")
-    if (size := path.stat().st_size) > STAGE_BYTES:
-        raise crashed(f"stage {stage.name} is {size:,} bytes, more than {STAGE_BYTES:,}")
-    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    path = _text_file(stage, stage.path, dump)
+    compared = _text_file(stage, stage.compared.path, dump) if stage.compared else None
+    text = (compared or path).read_text(encoding="utf-8", errors="surrogateescape")
+    media_type = of_language(stage.language)
     return StageFile(
         stage=stage.name,
-        text=keeper.put_file(path, media_type=of_language(stage.language), name=path.name),
+        text=keeper.put_file(path, media_type=media_type, name=path.name),
         fingerprint=code_sha256(text, stage.language),
+        compared=keeper.put_file(compared, media_type=media_type, name=compared.name) if compared else None,
     )
+
+
+def _text_file(stage: Stage, named: str, dump: Path) -> Path:
+    if (path := _file_below(dump, named)) is None:
+        raise crashed(f"stage {stage.name} names {named[:100]}, which is no file below its dump folder")
+    if (size := path.stat().st_size) > STAGE_BYTES:
+        raise crashed(f"stage {stage.name} is {size:,} bytes, more than {STAGE_BYTES:,}")
+    return path
 
 
 def _file_below(dump: Path, name: str) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import pytest
 from tensor_worker.program import Op, Program, Value
@@ -63,6 +64,33 @@ def test_dispatches_come_in_the_order_they_are_executed_whatever_their_place_in_
     assert held == [("joined", ("matmul", "matmul_add")), ("exp", ("exp",)), ("exp", ("exp",))]
     with pytest.raises(ValueError, match="dispatches 4 routines, its MGP program 3"):
         module("dispatches").routines_of(dispatches, ["matmul", "matmul_add", "exp"])
+
+
+def executable(*table: str, calls: tuple[str, ...] = ("plan", "joined", "exp", "exp")) -> str:
+    """What MAX writes of a program whose functions it put into the table in this order."""
+    listed = ", ".join(f'"{name}"' for name in table)
+    lines = [f"    %3 = mgp.module.load %2, %1[0] [0], dense_resource<a> : tensor<9xui8>, [{listed}], [] loc(#loc)"]
+    for index in map(table.index, calls):
+        lines.append(f'    "mgp.generic.execute"() <{{bModuleIndex = 0 : ui64, cFunctionIndex = {index} : ui64}}>')
+    return "\n".join(lines)
+
+
+def test_an_executable_is_compared_whatever_the_order_of_its_table():
+    compared, orders = module("dispatches").compared_form, permutations(("plan", "joined", "exp"))
+    (form,) = {compared(executable(*order)) for order in orders}
+    assert [line.partition("cFunctionIndex = ")[2] for line in form.splitlines()[1:]] == [
+        f'"{name}"}}>' for name in ("plan", "joined", "exp", "exp")
+    ]
+    assert compared(form) == form
+    assert compared(executable("plan", "joined", "exp", calls=("plan", "exp", "joined", "exp"))) != form
+    assert compared(executable("plan", "joined", "other", "exp")) != form
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cFunctionIndex = 0 : ui64", executable("a", calls=()) + " cFunctionIndex = 1 : ui64"]
+)
+def test_a_call_of_no_function_of_the_table_is_left_as_it_is(text):
+    assert module("dispatches").compared_form(text) == text
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,9 @@ class TestMax:
         stages = {each.stage: each.text.bytes for each in record.stages}
         assert list(stages) == ["semantic", "mo", "mapped", "fused", "mogg", "mgp", "mef", "mojo", "machine"]
         assert max(stages.values()) < 2_000_000
+        (executable,) = (each for each in record.stages if each.compared)
+        assert executable.stage == "mef"
+        assert 'cFunctionIndex = "__kernel_' in capture.store.read(executable.compared).decode()
         assert "#mo.layout<NK>" in "\n".join(self.text(capture, record, "mo"))
 
     @pytest.mark.parametrize("target", ["cpu", "sm_90"])

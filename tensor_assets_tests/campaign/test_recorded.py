@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import combinations
+
 import msgspec
 import pytest
 
@@ -19,6 +22,7 @@ from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import export_bundle, import_bundle, is_imported
 from tensor_assets.evidence.verification import verify
 from tensor_assets.records import BenchmarkRecord, CaptureRecord, EffortRecord, ProfileRecord
+from tensor_assets.releases.difference import code_change
 from tensor_assets.settings import ROOT
 
 BUNDLES = sorted((ROOT / "fixtures" / "recorded").glob("*.bundle"))
@@ -74,6 +78,21 @@ def test_what_the_h200_ran_is_counted_as_the_driver_loaded_it(recorded: Evidence
     assert (kernel.name, kernel.registers, tinygrad.loaded) == ("r_16_8_32_4_2_2_4_4_48_2", 92, (kernel.name,))
     (product,) = (name for name in library.loaded if name.startswith("nvjet_sm90"))
     assert any(opcode.startswith("HGMMA.64x") for opcode in library.opcodes[product])
+
+
+def test_ptx_that_was_captured_twice_is_the_same_code_both_times(recorded: EvidenceStore):
+    """In its debug sections stands the scratch folder of each capture, another one each time."""
+    made: dict[str, list[CaptureRecord]] = defaultdict(list)
+    for _, record in recorded.records(CaptureRecord, history=True):
+        if record.key.compiler == "inductor" and record.fingerprint:
+            made[f"{record.key.workload} {record.fingerprint}"].append(record)
+    pairs = [pair for captures in made.values() for pair in combinations(captures, 2)]
+    compared = [
+        stage for pair in pairs for stage in code_change(*pair, recorded).stages if stage.stage.endswith(".ptx")
+    ]
+    assert len(compared) >= 12
+    assert {stage.change for stage in compared} == {"same"}
+    assert any(stage.old != stage.new for stage in compared), "their bytes differ"
 
 
 def test_a_search_that_chose_a_wrong_kernel_is_recorded_as_one(recorded: EvidenceStore):

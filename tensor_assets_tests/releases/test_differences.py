@@ -91,6 +91,22 @@ def test_text_that_differs_in_circumstance_alone_is_the_same_whenever_it_was_has
     assert (change.code, change.stages[0].change, change.stages[0].difference) == ("same", "same", None)
 
 
+def test_where_a_compiler_orders_anew_its_stages_are_compared_in_their_other_form(store):
+    """Where both have one: an older capture's text is compared with the newer one's text."""
+
+    def with_form(text: str, form: str):
+        made = capture(store, text=text)
+        kept = store.put_bytes(form.encode(), "text/plain", "program.compared.txt")
+        stage = msgspec.structs.replace(made.stages[0], compared=kept, fingerprint=code_sha256(form, "text"))
+        return msgspec.structs.replace(made, stages=(stage, *made.stages[1:]))
+
+    one, same, other = with_form("b a", "a b"), with_form("a b", "a b"), with_form("a c", "a c")
+    assert code_change(one, same, store).stages[0].change == "same"
+    changed = code_change(one, other, store).stages[0]
+    assert store.read(changed.difference).decode().splitlines()[3:] == ["-a b", "+a c"]
+    assert code_change(capture(store, text="b a"), one, store).stages[0].change == "same"
+
+
 def test_other_machine_code_and_other_geometry_are_other_code(store):
     assert code_change(capture(store), capture(store, machine="mul\n"), store).code == "changed"
     moved = code_change(capture(store), capture(store, block=(64, 1, 1)), store)

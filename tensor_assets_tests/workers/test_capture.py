@@ -7,9 +7,12 @@ import platform
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
-from tensor_worker.artifacts import Candidate, Stage
+from tensor_worker.artifacts import Candidate, Compared, Stage
+from tensor_worker.dump import write_stage
 from tensor_worker.messages import Compile, GetPlan
+from tensor_worker.normalize import code_sha256
 
 from tensor_assets.contract.arrays import save_arrays
 from tensor_assets.contract.fixtures import build_fixtures
@@ -179,6 +182,29 @@ def test_a_stage_whose_path_is_no_file_of_the_dump_is_a_crash_by_name(tmp_path, 
     with pytest.raises(WorkerFailed, match="no file below its dump folder") as failed:
         keep_stages([stage], tmp_path, store)
     assert failed.value.outcome.status == "crashed"
+
+
+@pytest.mark.parametrize("name", ["absent.c", "../outside.c", "/etc/passwd"])
+def test_what_a_stage_is_compared_by_is_a_file_of_the_dump_too(tmp_path, store, name):
+    (tmp_path / "outside.c").write_text("x")
+    (tmp_path / "dump").mkdir()
+    stage = write_stage(tmp_path / "dump", "s", "S", "code", "c", "x;\n", "a pass")
+    stage = msgspec.structs.replace(stage, compared=Compared(path=name, reason="numbered anew"))
+    with pytest.raises(WorkerFailed, match="no file below its dump folder"):
+        keep_stages([stage], tmp_path / "dump", store)
+
+
+def test_a_stage_is_known_by_what_it_is_compared_by(tmp_path, store):
+    """Its own text stays as it is, beside it."""
+    kept = []
+    for number in (4, 7):
+        folder = tmp_path / str(number)
+        why = ("call f;\n", "numbered anew")
+        stage = write_stage(folder, "s", "S", "code", "c", f"call {number};\n", "a pass", compared=why)
+        kept += keep_stages([stage], folder, store)
+    assert [store.read(file.text) for file in kept] == [b"call 4;\n", b"call 7;\n"]
+    assert [store.read(file.compared) for file in kept] == [b"call f;\n"] * 2
+    assert kept[0].fingerprint == kept[1].fingerprint == code_sha256("call f;\n", "c")
 
 
 def test_what_was_seen_before_a_crash_is_kept(capture):

@@ -28,6 +28,13 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands for a stage's text beside another capture's, where a compiler orders or numbers anew in each run."""
+
+    path: str  # relative to the dump directory
+    reason: str  # what was done to the text, and why that changes nothing it says
+
+
 class Stage(msgspec.Struct, frozen=True, kw_only=True):
     """One native representation, written to ``path`` under the dump directory of the compile request."""
 
@@ -38,6 +45,7 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
     path: str  # relative to the dump directory, never absolute
     produced_by: str  # the pass, API or tool that gave it, in the compiler's own words
     excerpt: Excerpt | None = None
+    compared: Compared | None = None  # None: the text itself
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
