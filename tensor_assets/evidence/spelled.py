@@ -175,10 +175,11 @@ def _unescaped(unit: re.Match[str]) -> str:
     return character if character >= " " else "\n"
 
 
-# Hexadecimal digits, two a byte: MLIR's dense<"0x2F68…">, a dump.
+# Hexadecimal digits, two a byte: MLIR's dense<"0x2F68…">, a dump's "2f 68 6f" and "2f68 6f6d".
 
-_DIGITS = re.compile(r"[0-9a-fA-F]{14,}+(?![0-9A-Za-z])")
-_LEGIBLE_DIGITS = re.compile(r"(?:[2-7][0-9a-fA-F]){7}")
+_DIGITS = re.compile(r"[0-9a-fA-F]{2}(?:[ :]?[0-9a-fA-F]{2}){6,}+(?![0-9A-Za-z])")
+_PAIR = re.compile(r"[0-9a-fA-F]{2}")
+_LEGIBLE_DIGITS = re.compile(r"(?:[2-7][0-9a-fA-F][ :]?){5}")
 _TEXT = re.compile(r"[\0\t\n\r\x20-\x7e]*")
 _DIGEST = frozenset({32, 40, 64, 96, 128})
 # A longer run is legible by chance in less than one of ten million bytes, and then says nothing that a rule looks for.
@@ -192,13 +193,13 @@ def _read_digits(text: str) -> Spelled:
         before = text[max(0, found.start() - 2) : found.start()]
         if (before[-1:].isalnum() and before not in ("0x", "0X")) or not _LEGIBLE_DIGITS.search(found[0]):
             continue
-        spelled = bytes.fromhex(found[0][: len(found[0]) // 2 * 2]).decode("latin-1")
+        pairs = [pair.span() for pair in _PAIR.finditer(text, *found.span())]
+        spelled = "".join(chr(int(text[start:end], 16)) for start, end in pairs)
         shortest = _SHORTEST if _TEXT.fullmatch(spelled) else _LONG_ENOUGH
-        if shortest > _SHORTEST and len(found[0]) in _DIGEST:
+        if shortest > _SHORTEST and found[0].isalnum() and len(found[0]) in _DIGEST:
             continue
         raw += [_legible(spelled, shortest), "\n"]
-        places += [(start, start + 2) for start in range(found.start(), found.start() + 2 * len(spelled), 2)]
-        places.append((found.end(), found.end()))
+        places += [*pairs, (found.end(), found.end())]
     return Spelled("".join(raw), places, lambda _: f"{ord(_BLANK):02x}")
 
 

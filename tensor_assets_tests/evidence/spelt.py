@@ -38,6 +38,12 @@ def _assembler(data: bytes) -> str:
     return "".join(f"\t.byte\t{byte:#x}\t# a comment\n" for byte in data)
 
 
+def _nvdisasm(data: bytes) -> str:
+    """A section of data as it writes one."""
+    lines = enumerate(_pieces(data, 16))
+    return "".join(f"        /*{16 * n:04x}*/ \t.byte\t{', '.join(f'0x{b:02x}' for b in row)}\n" for n, row in lines)
+
+
 def _words(data: bytes) -> str:
     return "\t.long " + ", ".join(f"0x{piece[::-1].hex()}" for piece in _pieces(data, 4))
 
@@ -89,6 +95,7 @@ WAYS = {
     "PTX of LLVM": Way(_ptx_of_llvm, of_ptx),
     "PTX of NVCC": Way(_ptx_of_nvcc, lambda text: _numbers(text.partition(":")[2])),
     "assembler": Way(_assembler, _numbers),
+    "nvdisasm": Way(_nvdisasm, lambda text: _numbers(re.sub(r"/[*].*?[*]/", "", text))),
     "assembler, words": Way(_words, _of_words),
     "C array": Way(_c_array, lambda text: _numbers(text.partition("=")[2])),
     "characters": Way(_characters, _of_characters),
@@ -102,5 +109,7 @@ WAYS = {
     "slashes escaped": _slashes("\\/"),
     "slashes in an address": _slashes("%2F"),
     "digits": Way(lambda data: f'dense<"0x{data.hex().upper()}">', _of_digits),
+    "dump": Way(lambda data: data.hex(" "), bytes.fromhex),
+    "dump, by two": Way(lambda data: data.hex(" ", -2), bytes.fromhex),
     "base64": Way(lambda data: base64.b64encode(data).decode(), base64.b64decode),
 }

@@ -73,6 +73,25 @@ def test_a_byte_of_other_data_before_a_path_does_not_hide_it(before: bytes) -> N
     assert b"janedoe" not in read(cleaned)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"reason": "it said:\\n/scratch/janedoe/k.cu"}',
+        '#x = "{\\22file\\22: \\22/scratch/janedoe/k.cu\\22}"',
+        '!1 = !DIFile(filename: "k.py", directory: "/scratch/janedoe/nx")',
+        '\t//## File "/scratch/janedoe/k.py", line 12 inlined at "/scratch/janedoe/k.py", line 9',
+        '\t.file\t1 "/scratch/janedoe" "k.cu"',
+        '#loc1 = loc("/scratch/janedoe/k.mlir":3:1)',
+        '.asciz "/scratch/janedoe/k.cu"',
+    ],
+)
+def test_a_path_in_a_compilers_debug_data_is_found(text: str) -> None:
+    cleaned, counts = redact(text, NOBODY)
+    assert "janedoe" not in cleaned
+    assert counts
+    assert redact(cleaned, NOBODY) == (cleaned, {})
+
+
 CODE = """\
 .global .align 4 .b8 table[16] = {0, 1, 2, 3, 4, 5, 6, 7, 47, 104, 111, 109, 101};
 .b8 107 // DW_AT_name

@@ -7,13 +7,14 @@ import re
 
 import msgspec
 import pytest
-from tensor_worker.artifacts import INFERRED, Candidate, Decision, Search
+from tensor_worker.artifacts import INFERRED, Candidate, Compared, Decision, Search
 
 from tensor_assets.evidence.public import PublicView
 from tensor_assets.report.cell_page import MOST_OPCODES, _missing, lower_cold, telling_opcodes
 from tensor_assets.report.faces import load_faces
 from tensor_assets.report.matrix import configuration_page
 from tensor_assets.report.pages import PageWriter
+from tensor_assets.report.stages import stage_id
 from tensor_assets.settings import ROOT
 from tensor_assets_tests.report import campaign
 
@@ -69,7 +70,7 @@ class Cells:
         self.writer._cell(configuration)
         page = configuration_page(self.writer.snapshot, configuration)
         text = (self.folder / ".fragments" / page).read_text(encoding="utf-8")
-        return html.unescape(re.search(f'<section id="{name}">.*?</section>', text, re.DOTALL)[0])
+        return html.unescape(re.search(f'<section [^>]*id="{name}"[^>]*>.*?</section>', text, re.DOTALL)[0])
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +96,16 @@ def test_a_memsets_bytes_are_no_threads_of_a_block(cells):
     columns = [words(cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", head)]
     found = dict(zip(columns, [words(cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", memset)], strict=True))
     assert (found["kind"], found["blockthreads"]) == ("memset 32.0 MiB", "–")
+
+
+def test_a_stage_that_is_compared_in_another_form_says_so(cells):
+    traced = cells.traced("max")
+    inner = traced.capture.capture
+    sorted_anew = Compared(path="stages/a.compared.mlir", reason="its table is sorted")
+    stages = (msgspec.structs.replace(inner.stages[0], compared=sorted_anew), *inner.stages[1:])
+    capture = msgspec.structs.replace(traced.capture, capture=msgspec.structs.replace(inner, stages=stages))
+    page = cells.section(msgspec.structs.replace(traced, capture=capture), f"stage-{stage_id(traced, stages[0].name)}")
+    assert "Beside another capture's it is compared in another form: its table is sorted" in words(page)
 
 
 def test_gaps_of_the_tracer_have_no_column(cells):
