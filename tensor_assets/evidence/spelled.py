@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 Place = tuple[int, int]
@@ -141,8 +141,9 @@ def _apart(characters: str) -> str:
 
 # Of a character that need not be escaped, or of a line's end right before a path.
 _ESCAPE = re.compile(
-    r"\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\[01][0-7]{2}|\\[2-7][0-9A-Fa-f]|%2[fF]|\\/|\\[nrt](?=/)"
+    r"\\x[2-7][0-9a-fA-F]|\\u00[2-7][0-9a-fA-F]|\\[01][0-7]{2}|\\[2-7][0-9A-Fa-f]|%2[fF]|\\/|\\[nrt](?=/[^/*])"
 )
+_AROUND = 300  # characters: a line of a browser's data may be a megabyte
 _UNIT = re.compile(
     r"\\(?:x|u00)(?P<c>[0-9a-fA-F]{2})|\\(?P<octal>[0-1][0-7]{2})|\\(?P<mlir>[0-9A-Fa-f]{2})|%(?P<url>2[fF])"
     r"|\\(?P<plain>/)|\\(?P<control>[nrt])|[^\n]"
@@ -150,21 +151,31 @@ _UNIT = re.compile(
 
 
 def _read_escapes(text: str) -> Spelled:
-    """Of every line with an escape, all that it says: what is escaped and what is not make a name together."""
+    """What is escaped and what stands around it on its line: together they make a name."""
     characters: list[str] = []
     places: list[Place] = []
-    done = -1
-    for escape in _ESCAPE.finditer(text):
-        if escape.start() < done:  # on a line that was read
-            continue
-        start, end = text.rfind("\n", 0, escape.start()) + 1, text.find("\n", escape.end())
-        done = end if end >= 0 else len(text)
-        for found in _UNIT.finditer(text, start, done):
+    for start, end in _around_escapes(text):
+        for found in _UNIT.finditer(text, start, end):
             characters.append(_unescaped(found))
             places.append(found.span())
         characters.append("\n")
-        places.append((done, done))
+        places.append((end, end))
     return Spelled("".join(characters), places, lambda _: _BLANK)
+
+
+def _around_escapes(text: str) -> Iterator[Place]:
+    """Stretches of lines, none inside of another."""
+    start, end = 0, -1
+    for escape in _ESCAPE.finditer(text):
+        if escape.end() + _AROUND > end:
+            before = max(text.rfind("\n", 0, escape.start()) + 1, escape.start() - _AROUND)
+            after = text.find("\n", escape.end(), escape.end() + _AROUND)
+            after = after if after >= 0 else min(escape.end() + _AROUND, len(text))
+            if end >= 0 and before > end:
+                yield start, end
+            start, end = before if end < 0 or before > end else start, after
+    if end >= 0:
+        yield start, end
 
 
 def _unescaped(unit: re.Match[str]) -> str:
