@@ -25,7 +25,9 @@ from tensor_assets.records import Evidence
 
 THIRD_PARTY = ("assets/", "licences/")
 # Whatever else a site would hold was put there by hand.
-TEXTS = frozenset({".html", ".txt", ".js", ".json", ".css", ".csv", ".svg", ".xml", ".atom", ".map", ".md", ".cff"})
+TEXTS = frozenset(
+    {".html", ".txt", ".js", ".json", ".css", ".csv", ".svg", ".xml", ".atom", ".map", ".md", ".cff", ".py"}
+)
 # An address of the public web has folders, and may have an account's name in it.
 _IN_ADDRESSES = {"secret", "host", "home", "address"}
 BINARIES = frozenset({".png", ".parquet", ".gz", ".woff2", ".ico"})

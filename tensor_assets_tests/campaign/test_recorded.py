@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import combinations
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -21,6 +22,8 @@ from tensor_assets.evidence.selection import Filters
 from tensor_assets.evidence.store import EvidenceStore
 from tensor_assets.evidence.transfer import export_bundle, import_bundle, is_imported
 from tensor_assets.evidence.verification import verify
+from tensor_assets.publishing.scan import BINARIES, TEXTS
+from tensor_assets.publishing.versions import read_site
 from tensor_assets.records import BenchmarkRecord, CaptureRecord, EffortRecord, ProfileRecord
 from tensor_assets.releases.difference import code_change
 from tensor_assets.settings import ROOT
@@ -121,6 +124,12 @@ def test_what_a_bundle_left_out_is_said_and_breaks_no_page(space: Workspace):
     publish.pages(space)
     publish.site(space)
     assert (space.settings.site / "cells" / "projection_join" / "tinygrad.html").is_file()
+    files = [Path(path) for path in read_site(space.settings.site).hashes if not path.startswith("licences/")]
+    assert {path.suffix for path in files} <= TEXTS | BINARIES, "each is of a kind that may be published"
+    view = PublicView(space.store)
+    withheld = {file.stage: why for _, record in view.records(CaptureRecord) for file in record.stages
+                if (why := view.why_private(file.text))}  # fmt: skip
+    assert withheld == {}
 
 
 def test_a_newer_environment_that_came_in_a_bundle_hides_none_of_this_hosts_captures(space: Workspace, tmp_path):

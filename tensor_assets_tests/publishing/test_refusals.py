@@ -36,6 +36,8 @@ PRIVATE = {
     "a picture that is fetched with a token": ("page.html", f'<img src="https://x.org/a?t={TOKEN}">', "secret"),
     "somebody's mail, as a link": ("page.html", '<a href="mailto:jane.doe@example.com">write</a>', "email"),
     "a home folder in explorer data": ("data.js", 'window.x = {"source": "/home/jane/x.py"}', "path"),
+    "a home folder in explorer data, byte by byte": ("data.js", f"window.x = {list(b'/home/jane/x.py')}", "path"),
+    "a token in a script that reproduces a cell": ("gemm.py", f'KEY = "{TOKEN}"', "secret"),
     "an address in a table": ("table.csv", "host,ns\n10.11.12.13,5\n", "address"),
     "a host's name in third-party code": ("assets/x.js", "var host = 'gpu-node-77'", "host"),
     "a kind of file that no site is made of": ("dump.sqlite", "x", "no kind"),
