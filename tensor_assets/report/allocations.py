@@ -6,7 +6,7 @@ import pandas as pd
 
 from tensor_assets.errors import AllocationMismatch
 
-SHORT = 8  # letters of an allocation's id that tell it apart for a reader
+SHORT = 12  # letters of an allocation's id that tell it apart for a reader
 _FEW = 3  # more are counted, not named
 
 

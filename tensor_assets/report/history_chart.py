@@ -13,6 +13,7 @@ from tensor_assets.history.beside import beside
 from tensor_assets.history.series import Point, Series, Track
 from tensor_assets.history.steps import Change
 from tensor_assets.history.watching import SMALLEST
+from tensor_assets.report.allocations import SHORT
 from tensor_assets.report.charts import BAND, INK, QUIET, ROWS, Chart, finished
 from tensor_assets.report.faces import Face
 from tensor_assets.report.quantities import duration, percent
@@ -99,7 +100,7 @@ def _rows(series: Series, scale: float) -> list[dict[str, Any]]:
             "high": point.median_ns / scale * math.exp(2 * point.deviation),
             "text": str(duration(point.median_ns)),
             "version": point.version,
-            "allocation": point.allocation[:12],
+            "allocation": point.allocation[:SHORT],
             "device": point.device_uuid[:12] or "not told",
             "code": _CODE[turned] if place else "first of its series",
             "record": point.record[:12],

@@ -12,6 +12,7 @@ from tensor_assets.history.outcomes import Stretch
 from tensor_assets.history.series import Place, Series, Track
 from tensor_assets.history.steps import Change
 from tensor_assets.records import Beside, Outcome
+from tensor_assets.report.allocations import SHORT
 from tensor_assets.report.history_chart import change_words, large_changes
 from tensor_assets.report.quantities import percent
 
@@ -105,7 +106,7 @@ def _moments(track: Track, series: Series, alerted: Collection[str]) -> Iterator
         yield Moment(
             when=point.created,
             version=point.version,
-            allocation=point.allocation[:12],
+            allocation=point.allocation[:SHORT],
             device=point.device_uuid,
             median_ns=point.median_ns,
             record=point.record,

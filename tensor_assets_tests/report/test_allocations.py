@@ -25,10 +25,10 @@ def timed(**allocations: str) -> pd.DataFrame:
 
 
 def test_a_chart_names_the_allocations_of_its_rows_the_larger_as_the_rest():
-    rows = timed(gemm="1b822c21ff", bias="0e5c3a94ff", relu="0e5c3a94ff")
+    rows = timed(gemm="1b822c21ab12ef", bias="0e5c3a94cd34ef", relu="0e5c3a94cd34ef")
     assert one_allocation_each(rows, "H200", left_out=2) == [
         "rows come from 2 allocations; compare within a row only; 2 timed on another allocation left out",
-        "1b822c21: gemm; 0e5c3a94: the rest",
+        "1b822c21ab12: gemm; 0e5c3a94cd34: the rest",
     ]
     assert allocations_of(rows[rows.workload == "gemm"], "row") == ["all on one allocation"]
 
@@ -39,7 +39,7 @@ def test_many_allocations_are_counted_and_not_named():
 
 
 def test_a_row_of_two_allocations_is_refused():
-    rows = pd.concat([timed(gemm="1b822c21ff"), timed(gemm="0e5c3a94ff")])
+    rows = pd.concat([timed(gemm="1b822c21ab12ef"), timed(gemm="0e5c3a94cd34ef")])
     with pytest.raises(AllocationMismatch, match="gemm on H200 come from 2 allocations"):
         one_allocation_each(rows, "H200")
 
@@ -70,8 +70,8 @@ def test_the_table_of_times_opens_each_allocation_the_newest_first(snapshot):
     ordered = by_allocation(rows)
     assert [row["c"].benchmark.provenance.created[:10] for row in ordered] == ["2026-11-29", "2026-11-28", "2026-11-27"]
     assert [row["opening"] for row in ordered] == [
-        {"allocation": "new allo", "day": "2026-11-29", "count": 1},
-        {"allocation": "old allo", "day": "2026-11-28", "count": 2},
+        {"allocation": "new allocati", "day": "2026-11-29", "count": 1},
+        {"allocation": "old allocati", "day": "2026-11-28", "count": 2},
         None,
     ]
     assert [row["opening"] for row in by_allocation(rows[::2])] == [None, None]
